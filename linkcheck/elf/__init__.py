@@ -1,0 +1,1 @@
+"""A file becomes facts. Knows no loader and no rule."""

@@ -1,0 +1,51 @@
+"""What can stop a check before it has a verdict: one base, one class a cause, the exit status on the class.
+
+Not findings: a finding is a verdict about a file; an error says that no verdict could be given.
+"""
+
+
+class LinkcheckError(Exception):
+    """Base of every error a user can meet; its text is one line that names the file or option at fault."""
+
+    #: What the command line exits with when this error reaches it.
+    exit_status = 2
+
+
+class UnreadableFileError(LinkcheckError):
+    """A file or directory could not be opened or read (permission, I/O error, vanished)."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        """Keep `path` (as the user gave it, or as it was found) and the system's `reason`."""
+        super().__init__(f"{path}: cannot be read: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class MalformedElfError(LinkcheckError):
+    """An ELF file whose own numbers do not fit the file, so nothing it says can be trusted."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        """Keep `path` and `reason`: what was read and which bound it breaks."""
+        super().__init__(f"{path}: malformed ELF: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class NothingToCheckError(LinkcheckError):
+    """The inputs hold no ELF file, so a clean result would be a lie."""
+
+
+class UsageProblemError(LinkcheckError):
+    """An option or argument that names nothing known; the text lists the allowed values."""
+
+
+class PolicyError(LinkcheckError):
+    """A policy or profile file that cannot be used as it is."""
+
+    def __init__(self, path: str, line: int | None, reason: str) -> None:
+        """Keep `path`, the 1-based `line` at fault (None when no line is to blame) and the `reason`."""
+        where = path if line is None else f"{path}:{line}"
+        super().__init__(f"{where}: {reason}")
+        self.path = path
+        self.line = line
+        self.reason = reason

@@ -1,0 +1,462 @@
+"""The words every part shares: images, load sets and outcomes, as frozen values. No I/O, no judgement.
+
+Sources of the facts: System V gABI ("Object Files", "Program Loading and Dynamic Linking"),
+glibc <elf.h> for the GNU extensions, and man 8 ld.so for the loader's words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+# ---------------------------------------------------------------- files
+
+
+class FileKind(Enum):
+    """What a file is, judged by its content; the value is the phrase used in messages."""
+
+    SHARED_OBJECT = "a shared object"
+    PIE = "a position-independent executable"
+    STATIC_PIE = "a static position-independent executable"
+    EXECUTABLE = "an executable linked at a fixed address (ET_EXEC)"
+    RELOCATABLE = "a relocatable object file"
+    CORE = "a core dump"
+    DEBUG_ONLY = "a debug-only companion file"
+    OTHER_ELF = "an ELF file of an unknown type"
+    MALFORMED_ELF = "a malformed ELF file"
+    ARCHIVE = "a static archive"
+    THIN_ARCHIVE = "a thin static archive"
+    LD_SCRIPT = "a GNU ld script"
+    LLVM_BITCODE = "LLVM bitcode"
+    LTO_OBJECT = "a link-time-optimisation object"
+    MACH_O = "a Mach-O file"
+    PE = "a PE (Windows) file"
+    WASM = "a WebAssembly module"
+    ZIP = "a zip archive"
+    GZIP = "gzip-compressed data"
+    BZIP2 = "bzip2-compressed data"
+    XZ = "xz-compressed data"
+    ZSTD = "zstd-compressed data"
+    LFS_POINTER = "a Git LFS pointer"
+    FLATTENED_SYMLINK = "a symbolic link flattened into a text file"
+    HTML = "an HTML page"
+    TEXT = "a text file"
+    DATA = "data of an unknown format"
+    EMPTY = "an empty file"
+    DIRECTORY = "a directory"
+    DANGLING_LINK = "a symbolic link to nothing"
+    LOOPING_LINK = "a symbolic link that loops"
+    FIFO = "a FIFO"
+    DEVICE = "a device"
+    SOCKET = "a socket"
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+
+
+#: Kinds that a process can start from (LC301's roles, the choice of roots in a directory).
+EXECUTABLE_KINDS = frozenset({FileKind.PIE, FileKind.STATIC_PIE, FileKind.EXECUTABLE})
+#: Kinds with facts worth an Image: PT_DYNAMIC, or at least program headers of a complete link.
+IMAGE_KINDS = EXECUTABLE_KINDS | {FileKind.SHARED_OBJECT}
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """What `elf.kind.identify` says about a file: the kind, and in `detail` what was seen (one clause)."""
+
+    path: str
+    kind: FileKind
+    #: What the bytes say, for the message: the magic read, the member count, the bound that is broken.
+    detail: str = ""
+    #: Libraries an ld script's INPUT/GROUP names, or the target text of a flattened or dangling link.
+    names: tuple[str, ...] = ()
+    target: Target | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a file was built for: e_machine, EI_CLASS and EI_DATA (gABI, "ELF Header")."""
+
+    machine: int
+    bits: int  # 32 or 64
+    byte_order: str  # "little" or "big"
+
+    @property
+    def machine_name(self) -> str:
+        """The usual name of e_machine, such as "x86-64" or "aarch64"; "machine 0x…" for one we do not name."""
+        return MACHINE_NAMES.get(self.machine, f"machine {self.machine:#x}")
+
+    def __str__(self) -> str:
+        return f"{self.machine_name}, {self.bits}-bit, {self.byte_order}-endian"
+
+
+#: e_machine -> name (gABI registry of machine values; <elf.h> EM_*).
+MACHINE_NAMES = {
+    2: "sparc",
+    3: "i386",
+    8: "mips",
+    20: "ppc",
+    21: "ppc64",
+    22: "s390x",
+    40: "arm",
+    43: "sparc64",
+    50: "ia64",
+    62: "x86-64",
+    183: "aarch64",
+    190: "cuda",
+    224: "amdgpu",
+    243: "riscv",
+    247: "bpf",
+    258: "loongarch",
+}
+
+
+class SymbolBinding(IntEnum):
+    """High nibble of st_info (gABI, "Symbol Table"; GNU_UNIQUE from <elf.h>)."""
+
+    LOCAL = 0
+    GLOBAL = 1
+    WEAK = 2
+    GNU_UNIQUE = 10
+
+
+class SymbolType(IntEnum):
+    """Low nibble of st_info (gABI, "Symbol Table"; GNU_IFUNC from <elf.h>)."""
+
+    NOTYPE = 0
+    OBJECT = 1
+    FUNC = 2
+    SECTION = 3
+    FILE = 4
+    COMMON = 5
+    TLS = 6
+    GNU_IFUNC = 10
+
+
+class Visibility(IntEnum):
+    """Low two bits of st_other (gABI, "Symbol Visibility")."""
+
+    DEFAULT = 0
+    INTERNAL = 1
+    HIDDEN = 2
+    PROTECTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolVersion:
+    """The version of one dynamic symbol (LSB "Symbol Versioning"; glibc dl-lookup.c check_match).
+
+    `library` is the vn_file of an import's DT_VERNEED entry and None for a definition. `hidden` is bit 15 of
+    DT_VERSYM: a definition that only an import naming this very version may bind to. `weak` is VER_FLG_WEAK.
+    """
+
+    name: str
+    hidden: bool = False
+    library: str | None = None
+    weak: bool = False
+    #: The version is the library's own base definition (VER_FLG_BASE), which names the file, not a version.
+    base: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """One entry of a dynamic symbol table (gABI, "Symbol Table").
+
+    `binding` and `type` are plain integers where the file holds a value that neither enum names.
+    """
+
+    name: str
+    binding: int
+    type: int
+    visibility: Visibility
+    defined: bool
+    value: int
+    size: int
+    version: SymbolVersion | None = None
+
+    @property
+    def weak(self) -> bool:
+        """Whether the binding is STB_WEAK."""
+        return self.binding == SymbolBinding.WEAK
+
+
+class SymbolTable(Protocol):
+    """The dynamic symbol table of one image, as ld.so would see it; it may read the file only when asked.
+
+    Every method raises MalformedElfError when an entry does not fit the file.
+    """
+
+    @property
+    def unseen(self) -> str | None:
+        """Why part of the table cannot be seen, or None. Rules answer `unknown` instead of trusting an absence."""
+
+    def exported(self, name: str) -> tuple[Symbol, ...]:
+        """The definitions called `name` that another image can bind to: defined, not local, not hidden."""
+
+    def imported(self, name: str) -> Symbol | None:
+        """The undefined entry called `name`, or None when the image does not import it."""
+
+    def imports(self) -> Iterator[Symbol]:
+        """Every undefined entry, in table order, without the null entry."""
+
+    def exports(self) -> Iterator[Symbol]:
+        """Every definition that another image can bind to, in table order."""
+
+    def __iter__(self) -> Iterator[Symbol]:
+        """Every entry but the null one, in table order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSymbols:
+    """A SymbolTable that holds its entries; for images built from plain values."""
+
+    symbols: tuple[Symbol, ...] = ()
+    unseen: str | None = None
+
+    def exported(self, name: str) -> tuple[Symbol, ...]:
+        """See SymbolTable.exported."""
+        return tuple(s for s in self.exports() if s.name == name)
+
+    def imported(self, name: str) -> Symbol | None:
+        """See SymbolTable.imported."""
+        return next((s for s in self.imports() if s.name == name), None)
+
+    def imports(self) -> Iterator[Symbol]:
+        """See SymbolTable.imports."""
+        return (s for s in self.symbols if not s.defined)
+
+    def exports(self) -> Iterator[Symbol]:
+        """See SymbolTable.exports."""
+        return (s for s in self.symbols if is_exported(s))
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return iter(self.symbols)
+
+
+def is_exported(symbol: Symbol) -> bool:
+    """Whether another image could bind to `symbol` (glibc dl-lookup.c do_lookup_x and gABI visibility)."""
+    return (
+        symbol.defined
+        and symbol.binding != SymbolBinding.LOCAL
+        and symbol.visibility in (Visibility.DEFAULT, Visibility.PROTECTED)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadLocalSegment:
+    """PT_TLS: the image's own thread-local block. Sizes in bytes."""
+
+    file_size: int
+    memory_size: int
+    alignment: int
+
+
+@dataclass(frozen=True, slots=True)
+class VersionNeed:
+    """One DT_VERNEED entry: versions this image wants from `library` (vn_file), with their VER_FLG_* flags."""
+
+    library: str
+    versions: tuple[SymbolVersion, ...]
+
+
+#: DT_FLAGS and DT_FLAGS_1 bits that rules and the loader ask about (gABI; <elf.h>).
+DF_SYMBOLIC = 0x2
+DF_TEXTREL = 0x4
+DF_STATIC_TLS = 0x10
+DF_1_NODEFLIB = 0x800
+DF_1_PIE = 0x08000000
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One ELF file that a process could map, as facts.
+
+    `path` is the path it was opened by; `device` and `inode` say which file that was. Names from the file are
+    text decoded as UTF-8 with surrogateescape, so that no byte is lost.
+    """
+
+    path: str
+    kind: FileKind
+    target: Target
+    soname: str | None = None
+    needed: tuple[str, ...] = ()
+    #: DT_RPATH and DT_RUNPATH as written, `$ORIGIN` unexpanded; None when absent, "" when present and empty.
+    rpath: str | None = None
+    runpath: str | None = None
+    flags: int = 0
+    flags_1: int = 0
+    #: DT_SYMBOLIC present, or DF_SYMBOLIC in DT_FLAGS.
+    symbolic: bool = False
+    interpreter: str | None = None
+    tls: ThreadLocalSegment | None = None
+    #: PT_GNU_STACK has PF_X; None when the header is absent.
+    executable_stack: bool | None = None
+    build_id: str | None = None
+    version_definitions: tuple[SymbolVersion, ...] = ()
+    version_needs: tuple[VersionNeed, ...] = ()
+    symbols: SymbolTable = field(default_factory=ListedSymbols)
+    device: int = 0
+    inode: int = 0
+
+    @property
+    def is_executable(self) -> bool:
+        """Whether a process can start from this image."""
+        return self.kind in EXECUTABLE_KINDS
+
+    @property
+    def name(self) -> str:
+        """DT_SONAME, or the last part of the path when there is none."""
+        return self.soname if self.soname is not None else self.path.rpartition("/")[2]
+
+
+# ---------------------------------------------------------------- load sets
+
+
+class FoundBy(Enum):
+    """Which step of ld.so's search found a file (man 8 ld.so, "DESCRIPTION"); values are part of the JSON."""
+
+    ROOT = "root"
+    DLOPEN = "dlopen"
+    PRELOAD = "preload"
+    PATH = "path"  # a NEEDED with a slash in it
+    RPATH = "rpath"
+    LIBRARY_PATH = "library-path"
+    RUNPATH = "runpath"
+    CACHE = "cache"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One image of a load set: who asked for it first, by what name, and which search step found it."""
+
+    image: Image
+    #: Index into LoadSet.modules of the first one that asked for it; None for the root and for dlopen roots.
+    needed_by: int | None
+    requested_as: str
+    found_by: FoundBy
+    #: "global", or "local" for what was loaded only for a dlopen root opened with RTLD_LOCAL.
+    scope: str = "global"
+    #: Index of the root this module was loaded for (0, or the index of a dlopen root's module).
+    loaded_for: int = 0
+    #: Indices of the modules that satisfy each entry of image.needed, in order; None where unresolved.
+    dependencies: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One path ld.so would try for a NEEDED, and why it did not take it."""
+
+    path: str
+    found_by: FoundBy
+    #: "absent", or why a file that is there is passed over: "wrong machine: aarch64, …", "not ELF: a static archive".
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A NEEDED (or a dlopen name) for which ld.so would find no file it can load."""
+
+    module: int
+    needed: str
+    #: Directories searched, in order, each once; empty for a NEEDED with a slash.
+    directories: tuple[str, ...]
+    #: Files that bear the name but could not be used, and why.
+    rejected: tuple[Attempt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSet:
+    """Every image one process would load, in load order; modules[0] is the root. Nothing was executed."""
+
+    modules: tuple[Module, ...]
+    unresolved: tuple[Unresolved, ...] = ()
+
+    @property
+    def root(self) -> Image:
+        """The image the process starts from."""
+        return self.modules[0].image
+
+    def chain(self, index: int) -> tuple[int, ...]:
+        """Indices from the root (or dlopen root) down to `index`, each needed by the one before."""
+        links = [index]
+        while (parent := self.modules[links[-1]].needed_by) is not None:
+            links.append(parent)
+        return tuple(reversed(links))
+
+
+# ---------------------------------------------------------------- outcomes
+
+
+class Severity(Enum):
+    """How bad a finding is. Only ERROR and WARNING findings that are not waived make a run fail (see Report)."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Confidence(Enum):
+    """How directly the evidence shows the fault: HIGH is read from the file, LOW is inferred."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Outcome(Enum):
+    """What one check of one subject came to. What could not be seen is UNKNOWN, never PASS."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, not a password
+    FINDING = "finding"
+    NOT_APPLICABLE = "not-applicable"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A file, and the symbol in it, when there is one."""
+
+    path: str
+    symbol: str | None = None
+
+
+#: What evidence may hold: the values JSON has.
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule applied to one subject, without a finding. `reason` is empty for a plain pass."""
+
+    code: str
+    subject: str
+    outcome: Outcome
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault: what was read and why it matters (`message`), and the change to make (`remedy`)."""
+
+    code: str
+    name: str
+    severity: Severity
+    confidence: Confidence
+    message: str
+    remedy: str
+    primary: Location
+    related: tuple[Location, ...] = ()
+    evidence: Mapping[str, Json] = field(default_factory=dict)
+
+
+#: What a rule yields.
+RuleResult = Check | Finding
+
+
+def unique(names: Iterable[str]) -> tuple[str, ...]:
+    """`names` without repetitions, first occurrence kept."""
+    return tuple(dict.fromkeys(names))

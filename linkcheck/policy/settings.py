@@ -1,0 +1,114 @@
+"""The settings a run is judged by, as frozen values. Reading TOML into them is policy/load.py's job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import datetime
+    from collections.abc import Mapping
+
+#: In `owner` lists: the executable that starts the process.
+ROOT_OWNER = "<root>"
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolSpec:
+    """One entry of a `symbols`, `import` or `export` list.
+
+    `text` is what the policy says and what messages show: a mangled name, a demangled one, or a pattern with *.
+    `mangled` are the exact names of the dynamic symbol table that `text` stands for (a constructor has two, C1 and
+    C2; any one counts), or empty when `text` has to be matched against demangled names.
+    """
+
+    text: str
+    mangled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A piece of process-wide state that must exist exactly once in every load set that touches it."""
+
+    name: str
+    #: SONAME patterns (fnmatch) of the libraries that may define it, or ROOT_OWNER.
+    owner: tuple[str, ...]
+    symbols: tuple[SymbolSpec, ...]
+    #: The state is a thread_local of its owner, so a private copy shows as a PT_TLS segment (LC404).
+    thread_local: bool = False
+    #: Judge it only in load sets that hold an owner (a program may link everything into itself, and then no file
+    #: called like the owner is there).
+    only_with_owner: bool = False
+    #: One sentence for messages: what goes wrong when there are two copies.
+    consequence: str = ""
+    #: The CMake target and linker flag that bring the owner in, for remedies.
+    cmake_target: str = ""
+    link_flag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What certain files must and must not do. Lists are patterns; an absent list asks nothing."""
+
+    name: str
+    #: Patterns on the path or the SONAME; a pattern without a slash is matched against the file name too.
+    files: tuple[str, ...] = ("*",)
+    #: "executable", "library" or "any".
+    kind: str = "any"
+    #: Apply only to files with a DT_NEEDED that matches one of these; empty: no such condition.
+    when_need: tuple[str, ...] = ()
+    #: Apply only to files that import one of these; empty: no such condition. Both conditions must hold.
+    when_import: tuple[SymbolSpec, ...] = ()
+    #: SONAME patterns; the file must have a DT_NEEDED for at least one of them (alternatives of one library).
+    need: tuple[str, ...] = ()
+    #: SONAME patterns no file of the load set may have; reported with the chain that brings it in.
+    forbid_need: tuple[str, ...] = ()
+    import_: tuple[SymbolSpec, ...] = ()
+    forbid_import: tuple[SymbolSpec, ...] = ()
+    export: tuple[SymbolSpec, ...] = ()
+    forbid_export: tuple[SymbolSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DlopenEdge:
+    """A dlopen that no ELF tag shows. `path` is relative to the policy file's directory."""
+
+    from_: str
+    path: str
+    mode: str  # "local" or "global"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """Findings of `code` on files matching `path` are accepted, by somebody, for a reason, until a day."""
+
+    code: str
+    path: str
+    reason: str
+    owner: str
+    expires: datetime.date
+    symbol: str | None = None
+    #: Where it stands, for LC901 and LC902.
+    source: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a run is judged by. `profile` is the name shown in reports."""
+
+    profile: str
+    states: tuple[State, ...] = ()
+    roles: tuple[Role, ...] = ()
+    dlopen: tuple[DlopenEdge, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    #: Code prefixes; a rule runs when the longest matching prefix is in `select` (empty: all) and not in `ignore`.
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    #: SONAME patterns of libraries that the target machine provides: not found here is not a finding (LC202), and
+    #: they are taken not to hold any of the states.
+    external: tuple[str, ...] = ()
+    #: The policy file, and its directory for relative paths; None when only a built-in profile is in force.
+    source: str | None = None
+    #: Demangled name -> the mangled names it stands for, from the profiles in force.
+    mangled_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

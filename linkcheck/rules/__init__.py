@@ -1,0 +1,1 @@
+"""The rules, one a file. They read no file and print nothing."""
