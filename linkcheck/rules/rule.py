@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from linkcheck.model import LoadSet, RuleResult, Severity
-    from linkcheck.policy.settings import Settings
+    from linkcheck.model import FileIdentity, Image, LoadSet, RuleResult, Severity, Target
+    from linkcheck.policy.settings import Settings, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,29 @@ class RuleMeta:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule over the load set of one root.
+class Candidate:
+    """A file that somebody names or proposes to link or to load, before any process is made of it."""
 
-    `check` yields a Finding for every fault and a Check for every subject that passed, did not apply or could not be
-    seen. It reads no file, prints nothing and filters nothing: selection and waivers are the caller's.
-    `page` is the rule's manual page, in Markdown.
+    identity: FileIdentity
+    #: Its facts; None when it is no ELF image, or a malformed one.
+    image: Image | None
+    #: What it must run on: the host's or `--machine`'s target for `prebuilt`, the root's for a dlopened file.
+    wanted: Target | None = None
+    #: The state whose owner library it would stand in for (`prebuilt`); None when it only has to be loadable.
+    stands_for: State | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: its card, its manual page in Markdown, and what it looks at.
+
+    Each check yields a Finding for every fault and a Check for every subject that passed, did not apply or could not
+    be seen. It reads no file, prints nothing and filters nothing: selection and waivers are the caller's.
+    `check_file` looks at one candidate file; `check_load_set` at everything one process would load. A rule may have
+    both.
     """
 
     meta: RuleMeta
-    check: Callable[[LoadSet, Settings], Iterator[RuleResult]]
     page: str
+    check_file: Callable[[Candidate, Settings], Iterator[RuleResult]] | None = None
+    check_load_set: Callable[[LoadSet, Settings], Iterator[RuleResult]] | None = None
