@@ -11,7 +11,7 @@ from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 # ---------------------------------------------------------------- files
 
@@ -205,6 +205,12 @@ class SymbolTable(Protocol):
     def exports(self) -> Iterator[Symbol]:
         """Every definition that another image can bind to, in table order."""
 
+    def private(self, names: Collection[str]) -> tuple[str, ...]:
+        """Those of `names` that `.symtab` defines and no other image can bind to; () when there is no `.symtab`.
+
+        Extra evidence only: a stripped file answers (), which says nothing.
+        """
+
     def __iter__(self) -> Iterator[Symbol]:
         """Every entry but the null one, in table order."""
 
@@ -215,6 +221,8 @@ class ListedSymbols:
 
     symbols: tuple[Symbol, ...] = ()
     unseen: str | None = None
+    #: Names that only `.symtab` knows.
+    local_definitions: frozenset[str] = frozenset()
 
     def exported(self, name: str) -> tuple[Symbol, ...]:
         """See SymbolTable.exported."""
@@ -231,6 +239,10 @@ class ListedSymbols:
     def exports(self) -> Iterator[Symbol]:
         """See SymbolTable.exports."""
         return (s for s in self.symbols if is_exported(s))
+
+    def private(self, names: Collection[str]) -> tuple[str, ...]:
+        """See SymbolTable.private."""
+        return tuple(sorted(self.local_definitions.intersection(names)))
 
     def __iter__(self) -> Iterator[Symbol]:
         return iter(self.symbols)
@@ -366,6 +378,10 @@ class Unresolved:
     directories: tuple[str, ...]
     #: Files that bear the name but could not be used, and why.
     rejected: tuple[Attempt, ...] = ()
+    #: Files of that very name in places no search path of the requester reaches (LC203).
+    elsewhere: tuple[str, ...] = ()
+    #: Files that look like another version of it, such as libnvinfer.so or libnvinfer.so.10 for libnvinfer.so.11.
+    similar: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
