@@ -3,6 +3,13 @@
 Not findings: a finding is a verdict about a file; an error says that no verdict could be given.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from linkcheck.model import FileKind
+
 
 class LinkcheckError(Exception):
     """Base of every error a user can meet; its text is one line that names the file or option at fault."""
@@ -31,6 +38,30 @@ class MalformedElfError(LinkcheckError):
         self.reason = reason
 
 
+class NotAnImageError(LinkcheckError):
+    """A file that no process could map, so it has no facts: not ELF, or an ELF file of another purpose.
+
+    `kind` says which, as far as the reader looked; None means "no ELF file", and `elf.kind.identify` knows more.
+    """
+
+    def __init__(self, path: str, reason: str, kind: FileKind | None = None) -> None:
+        """Keep `path`, the `reason` (what was read, one clause) and the `kind`."""
+        super().__init__(f"{path}: not an ELF image: {reason}")
+        self.path = path
+        self.reason = reason
+        self.kind = kind
+
+
+class ArchiveError(LinkcheckError):
+    """An archive that is broken, that would write outside of its target, or that passes a limit; nothing was judged."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        """Keep `path`, the archive, and the `reason`, which names the member or the limit."""
+        super().__init__(f"{path}: cannot be unpacked: {reason}")
+        self.path = path
+        self.reason = reason
+
+
 class NothingToCheckError(LinkcheckError):
     """The inputs hold no ELF file, so a clean result would be a lie."""
 
@@ -49,3 +80,7 @@ class PolicyError(LinkcheckError):
         self.path = path
         self.line = line
         self.reason = reason
+
+
+class UndemangledNameError(LinkcheckError):
+    """A C++ name that a policy speaks of cannot be compared with a file's mangled names."""

@@ -6,12 +6,16 @@ glibc <elf.h> for the GNU extensions, and man 8 ld.so for the loader's words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+from linkcheck.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
+    from typing import Protocol
+else:
+    Protocol = object  # while a program runs a Protocol does nothing, and making one takes as long as reading a file
 
 # ---------------------------------------------------------------- files
 
@@ -63,8 +67,7 @@ EXECUTABLE_KINDS = frozenset({FileKind.PIE, FileKind.STATIC_PIE, FileKind.EXECUT
 IMAGE_KINDS = EXECUTABLE_KINDS | {FileKind.SHARED_OBJECT}
 
 
-@dataclass(frozen=True, slots=True)
-class FileIdentity:
+class FileIdentity(Value):
     """What `elf.kind.identify` says about a file: the kind, and in `detail` what was seen (one clause)."""
 
     path: str
@@ -76,8 +79,7 @@ class FileIdentity:
     target: Target | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Value):
     """What a file was built for: e_machine, EI_CLASS and EI_DATA (gABI, "ELF Header")."""
 
     machine: int
@@ -145,8 +147,7 @@ class Visibility(IntEnum):
     PROTECTED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolVersion:
+class SymbolVersion(Value):
     """The version of one dynamic symbol (LSB "Symbol Versioning"; glibc dl-lookup.c check_match).
 
     `library` is the vn_file of an import's DT_VERNEED entry and None for a definition. `hidden` is bit 15 of
@@ -161,8 +162,7 @@ class SymbolVersion:
     base: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(Value):
     """One entry of a dynamic symbol table (gABI, "Symbol Table").
 
     `binding` and `type` are plain integers where the file holds a value that neither enum names.
@@ -211,18 +211,22 @@ class SymbolTable(Protocol):
         Extra evidence only: a stripped file answers (), which says nothing.
         """
 
+    def copied(self, names: Collection[str]) -> tuple[str, ...]:
+        """Those of `names` that are defined only as room for a copy of another file's object (R_*_COPY)."""
+
     def __iter__(self) -> Iterator[Symbol]:
         """Every entry but the null one, in table order."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSymbols:
+class ListedSymbols(Value):
     """A SymbolTable that holds its entries; for images built from plain values."""
 
     symbols: tuple[Symbol, ...] = ()
     unseen: str | None = None
     #: Names that only `.symtab` knows.
     local_definitions: frozenset[str] = frozenset()
+    #: Names that a copy relocation fills.
+    copies: frozenset[str] = frozenset()
 
     def exported(self, name: str) -> tuple[Symbol, ...]:
         """See SymbolTable.exported."""
@@ -244,6 +248,10 @@ class ListedSymbols:
         """See SymbolTable.private."""
         return tuple(sorted(self.local_definitions.intersection(names)))
 
+    def copied(self, names: Collection[str]) -> tuple[str, ...]:
+        """See SymbolTable.copied."""
+        return tuple(name for name in names if name in self.copies)
+
     def __iter__(self) -> Iterator[Symbol]:
         return iter(self.symbols)
 
@@ -257,8 +265,7 @@ def is_exported(symbol: Symbol) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadLocalSegment:
+class ThreadLocalSegment(Value):
     """PT_TLS: the image's own thread-local block. Sizes in bytes."""
 
     file_size: int
@@ -266,8 +273,7 @@ class ThreadLocalSegment:
     alignment: int
 
 
-@dataclass(frozen=True, slots=True)
-class VersionNeed:
+class VersionNeed(Value):
     """One DT_VERNEED entry: versions this image wants from `library` (vn_file), with their VER_FLG_* flags."""
 
     library: str
@@ -282,8 +288,7 @@ DF_1_NODEFLIB = 0x800
 DF_1_PIE = 0x08000000
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Value):
     """One ELF file that a process could map, as facts.
 
     `path` is the path it was opened by; `device` and `inode` say which file that was. Names from the file are
@@ -309,7 +314,7 @@ class Image:
     build_id: str | None = None
     version_definitions: tuple[SymbolVersion, ...] = ()
     version_needs: tuple[VersionNeed, ...] = ()
-    symbols: SymbolTable = field(default_factory=ListedSymbols)
+    symbols: SymbolTable = ListedSymbols()
     device: int = 0
     inode: int = 0
 
@@ -339,10 +344,10 @@ class FoundBy(Enum):
     RUNPATH = "runpath"
     CACHE = "cache"
     DEFAULT = "default"
+    INTERPRETER = "interpreter"  # ld.so itself, which is mapped before anything asks for it
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(Value):
     """One image of a load set: who asked for it first, by what name, and which search step found it."""
 
     image: Image
@@ -356,10 +361,11 @@ class Module:
     loaded_for: int = 0
     #: Indices of the modules that satisfy each entry of image.needed, in order; None where unresolved.
     dependencies: tuple[int | None, ...] = ()
+    #: Paths in existing directories that ld.so would try before it came to this file, in order.
+    tried: tuple[Attempt, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Value):
     """One path ld.so would try for a NEEDED, and why it did not take it."""
 
     path: str
@@ -368,8 +374,7 @@ class Attempt:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unresolved:
+class Unresolved(Value):
     """A NEEDED (or a dlopen name) for which ld.so would find no file it can load."""
 
     module: int
@@ -384,12 +389,24 @@ class Unresolved:
     similar: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LoadSet:
+class Opened(Value):
+    """One dlopen, in the order the process makes them; `module` may have been loaded before."""
+
+    module: int
+    #: RTLD_GLOBAL: the module and all it needs join the global scope. Otherwise RTLD_LOCAL.
+    global_: bool = False
+    #: RTLD_DEEPBIND: what it loads looks into its own scope before the global one.
+    deepbind: bool = False
+
+
+class LoadSet(Value):
     """Every image one process would load, in load order; modules[0] is the root. Nothing was executed."""
 
     modules: tuple[Module, ...]
     unresolved: tuple[Unresolved, ...] = ()
+    opened: tuple[Opened, ...] = ()
+    #: The user named the root itself; False for a file that was found in a named directory.
+    named: bool = True
 
     @property
     def root(self) -> Image:
@@ -402,6 +419,41 @@ class LoadSet:
         while (parent := self.modules[links[-1]].needed_by) is not None:
             links.append(parent)
         return tuple(reversed(links))
+
+
+class BindingKind(Enum):
+    """How a module is concerned with a symbol; values are part of the JSON."""
+
+    IMPORT = "import"
+    #: It has a definition others can bind to; its own uses may still end up elsewhere.
+    DEFINITION = "definition"
+    #: It has a definition that only itself can use.
+    HIDDEN = "hidden"
+
+
+class Binding(Value):
+    """Where the uses of `symbol` inside one module end up; `module` and `provider` are indices of LoadSet.modules."""
+
+    module: int
+    symbol: str
+    version: str | None
+    kind: BindingKind
+    #: None: nobody in the load set defines it.
+    provider: int | None
+    #: The import is weak (STB_WEAK), so it may stay without a provider: its address is then 0.
+    weak: bool = False
+    #: The provider is an executable that holds the object as a copy of this module's (R_*_COPY); None otherwise.
+    copy_of: int | None = None
+
+
+class Verdict(Enum):
+    """How many copies of one piece of state a process holds; values are part of the JSON."""
+
+    ONE = "one"
+    SPLIT = "split"
+    SPLIT_UNLESS_GLOBAL = "split-unless-global"
+    ABSENT = "absent"
+    UNKNOWN = "unknown"
 
 
 # ---------------------------------------------------------------- outcomes
@@ -432,8 +484,7 @@ class Outcome(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Value):
     """A file, and the symbol in it, when there is one."""
 
     path: str
@@ -444,8 +495,7 @@ class Location:
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Value):
     """One rule applied to one subject, without a finding. `reason` is empty for a plain pass."""
 
     code: str
@@ -454,9 +504,12 @@ class Check:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One fault: what was read and why it matters (`message`), and the change to make (`remedy`)."""
+class Finding(Value):
+    """One fault: what was read and why it matters (`message`), and the change to make (`remedy`).
+
+    Both may have several lines. A line indented by four spaces is a command or a line of a build file: it is shown as
+    it is, so that it can be copied, and as a code block where the format has one.
+    """
 
     code: str
     name: str
@@ -466,7 +519,7 @@ class Finding:
     remedy: str
     primary: Location
     related: tuple[Location, ...] = ()
-    evidence: Mapping[str, Json] = field(default_factory=dict)
+    evidence: Mapping[str, Json] = {}
 
 
 #: What a rule yields.

@@ -1,0 +1,98 @@
+"""Looks into `.symtab` for definitions that the dynamic symbol table does not show: extra evidence, never a verdict.
+
+The loader never sees these symbols, and a stripped file has none. Every unstripped program is asked, so this is on the
+hot path: pyelftools, which could do it too, takes longer to import than a whole check.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.elf.bounded_file import Span
+from linkcheck.elf.entry import make_symbol, unpack_entry
+from linkcheck.elf.limits import BLOCK_SIZE, MAX_DEEP_MATCHES, MAX_SYMTAB_SIZE, MAX_SYMTAB_STRINGS
+from linkcheck.elf.sections import SHT_SYMTAB, find_with_linked
+from linkcheck.elf.strings import encode_name
+from linkcheck.errors import MalformedElfError
+from linkcheck.model import SymbolType
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from linkcheck.elf.bounded_file import BoundedFile
+    from linkcheck.elf.header import Header
+
+
+def list_symtab_names(file: BoundedFile, header: Header, names: Collection[str]) -> tuple[str, ...]:
+    """Those of `names` that `.symtab` defines, whatever their binding and visibility, sorted.
+
+    () also when it cannot be seen: a stripped file, section headers that make no sense, more than the limits allow.
+    Raises UnreadableFileError when the system refuses a read.
+    """
+    wanted = {encoded for name in names if (encoded := encode_name(name))}
+    try:
+        tables = _find_tables(file, header)
+        return () if tables is None else tuple(sorted(set(_find_definitions(file, header, *tables, wanted))))
+    except MalformedElfError:
+        return ()
+
+
+def _find_tables(file: BoundedFile, header: Header) -> tuple[Span, Span] | None:
+    """Where `.symtab` and its names are; None when there is none, or none within the limits."""
+    found = find_with_linked(file, header, SHT_SYMTAB)
+    if found is None:
+        return None
+    table, names = found
+    fits = table.size <= MAX_SYMTAB_SIZE and names.size <= MAX_SYMTAB_STRINGS
+    if not fits or table.entry_size != header.layout.symbol.size:
+        return None
+    return Span(table.offset, table.size, ".symtab"), Span(names.offset, names.size, "the names of .symtab")
+
+
+def _find_definitions(
+    file: BoundedFile, header: Header, entries: Span, names: Span, wanted: Collection[bytes]
+) -> Iterator[str]:
+    places = _find_places(file, names, wanted)
+    layout = header.layout
+    size = layout.symbol.size
+    per_block = BLOCK_SIZE // size
+    matches = 0
+    for first in range(0, entries.size // size, per_block) if places else ():
+        length = min(per_block, entries.size // size - first)
+        raw = entries.read(file, first * size, length * size)
+        # Only the column of st_name is looked at: decoding every entry of a big table takes a minute.
+        column = layout.words(raw)[:: size // 4]
+        if places.keys().isdisjoint(column):
+            continue
+        for position, place in enumerate(column):
+            if place in places:
+                symbol = make_symbol(unpack_entry(layout, raw, position * size), places[place])
+                if symbol.defined and symbol.type not in (SymbolType.FILE, SymbolType.SECTION):
+                    matches += 1
+                    if matches > MAX_DEEP_MATCHES:
+                        raise file.malformed(f".symtab has more than {MAX_DEEP_MATCHES} definitions of these names")
+                    yield symbol.name
+
+
+def _find_places(file: BoundedFile, names: Span, wanted: Collection[bytes]) -> dict[int, bytes]:
+    """Every offset in `names` at which one of `wanted` stands, the ends of longer names included."""
+    places: dict[int, bytes] = {}
+    overlap = max(map(len, wanted), default=0) + 1
+    # C++ names of one library begin alike, so one look for that tells most files that none of the names is there.
+    start_of_all = _common_start(wanted)
+    for start in range(0, names.size, BLOCK_SIZE):
+        raw = names.read(file, start, min(BLOCK_SIZE + overlap, names.size - start))
+        for name in wanted if start_of_all in raw else ():
+            at = raw.find(name + b"\0")
+            while at >= 0:
+                places[start + at] = name
+                if len(places) > MAX_DEEP_MATCHES:
+                    raise file.malformed(f".symtab has more than {MAX_DEEP_MATCHES} names that end in these")
+                at = raw.find(name + b"\0", at + 1)
+    return places
+
+
+def _common_start(names: Collection[bytes]) -> bytes:
+    """What all of `names` begin with."""
+    first, last = min(names, default=b""), max(names, default=b"")
+    return first[: next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), None)]

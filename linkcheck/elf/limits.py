@@ -1,0 +1,77 @@
+"""How much of a file the reader looks at before it gives up; numbers only.
+
+Together they keep the cost of a hostile file under one second and 64 MiB. Each lies far above what linkers make: the
+largest table met so far is libtensorflow_cc.so's (446,019 dynamic symbols with 82 MB of names).
+"""
+
+from __future__ import annotations
+
+#: Bytes read when a file is opened: the ELF header and, in nearly every file, the program headers and notes.
+HEAD_SIZE = 4096
+
+#: Bytes of one read of a table that is walked from end to end.
+BLOCK_SIZE = 1 << 20
+
+#: Program headers of one file (linkers make about ten), and how many of them may be of the kinds that are followed.
+#: Bounds header.py.
+MAX_PROGRAM_HEADERS = 1 << 17
+MAX_SEGMENTS = 1 << 12
+
+#: Section headers looked at as extra evidence; with more, they count as absent. Bounds sections.py.
+MAX_SECTION_HEADERS = 1 << 16
+
+#: Entries of PT_DYNAMIC before its DT_NULL (a library with a thousand DT_NEEDED stays far below). Bounds dynamic.py.
+MAX_DYNAMIC_ENTRIES = 1 << 15
+
+#: Bytes of the names in PT_DYNAMIC and in the version records of one file, all together. Bounds reader.py.
+MAX_DYNAMIC_NAME_BYTES = 8 << 20
+
+#: Bytes of PT_INTERP: Linux refuses a longer one (PATH_MAX, fs/binfmt_elf.c). Bounds reader.py.
+MAX_INTERPRETER_SIZE = 4096
+
+#: Bytes of one PT_NOTE, and how many of them are searched for a build ID. Bounds notes.py.
+MAX_NOTE_SIZE = 1 << 16
+MAX_NOTE_SEGMENTS = 16
+
+#: Version records (Verneed, Vernaux, Verdef) of one file; glibc has about 50. Bounds versions.py.
+MAX_VERSION_RECORDS = 1 << 14
+
+#: Dynamic symbols of one file. Bounds count.py and hashes.py.
+MAX_SYMBOLS = 1 << 20
+
+#: Buckets of a hash table; linkers make about as many as there are symbols. Bounds hashes.py.
+MAX_HASH_BUCKETS = 1 << 22
+
+#: Steps along one chain of a hash table; linkers keep chains at a handful. Bounds hashes.py.
+MAX_CHAIN_LENGTH = 1 << 16
+
+#: Entries of one chain whose stored hash is the wanted one: versions of one symbol, and rare collisions. Bounds
+#: symbols.py.
+MAX_CANDIDATES = 1 << 12
+
+#: Bytes of one name. Demanglers give up far earlier. Bounds strings.py.
+MAX_NAME_LENGTH = 1 << 20
+
+#: Bytes of a string table that is read in one go when all its names are wanted, or those of all imports; a larger one
+#: is read in windows. Imports are few, and one read of libtorch_cpu.so's 5 MB costs more than 1,198 small ones.
+MAX_RESIDENT_STRINGS = 16 << 20
+MAX_RESIDENT_IMPORT_STRINGS = 1 << 20
+
+#: Bytes of the names handed out by one pass over the symbols. Strings may overlap, so that a table of n bytes can
+#: spell out n * n / 2 bytes of names; a linker only merges common endings. Bounds symbols.py.
+MAX_SYMBOL_NAME_BYTES = 256 << 20
+
+#: Imports, and bytes of their names, that are kept in a dictionary; with more, each question walks the table.
+MAX_INDEXED_IMPORTS = 1 << 17
+MAX_INDEXED_IMPORT_BYTES = 8 << 20
+
+#: Bytes of relocations read for the largest symbol index they name. Bounds count.py.
+MAX_RELOCATION_BYTES = 16 << 20
+
+#: Bytes of .symtab and of its names that the look into .symtab goes through; 128 MiB are five million symbols. Bounds
+#: deep.py.
+MAX_SYMTAB_SIZE = 128 << 20
+MAX_SYMTAB_STRINGS = 128 << 20
+
+#: Places in .symtab's names where a wanted name ends, and entries reported. Bounds deep.py.
+MAX_DEEP_MATCHES = 1 << 12

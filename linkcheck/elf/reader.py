@@ -1,0 +1,193 @@
+"""Reads one ELF file into a model.Image, through its program headers. It judges nothing and follows no other file.
+
+Cost on a 434 MB library: a few kilobytes read. Symbols are read when somebody asks for them (symbols.py).
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING
+
+from linkcheck.elf.bounded_file import BoundedFile
+from linkcheck.elf.dynamic import (
+    DT_FLAGS,
+    DT_FLAGS_1,
+    DT_NEEDED,
+    DT_RPATH,
+    DT_RUNPATH,
+    DT_SONAME,
+    DT_STRTAB,
+    DT_SYMBOLIC,
+    DT_SYMTAB,
+    DT_TEXTREL,
+    DT_VERDEF,
+    DT_VERNEED,
+    read_dynamic,
+)
+from linkcheck.elf.header import (
+    ET_EXEC,
+    PF_X,
+    PT_GNU_STACK,
+    PT_INTERP,
+    PT_LOAD,
+    PT_TLS,
+    read_header,
+)
+from linkcheck.elf.limits import MAX_DYNAMIC_NAME_BYTES, MAX_INTERPRETER_SIZE
+from linkcheck.elf.notes import read_build_id
+from linkcheck.elf.pie import judge_et_dyn
+from linkcheck.elf.sections import is_debug_companion
+from linkcheck.elf.static_symbols import StaticSymbols
+from linkcheck.elf.strings import Strings, decode_name
+from linkcheck.elf.symbols import DynamicSymbols
+from linkcheck.elf.versions import Versions, read_versions
+from linkcheck.errors import MalformedElfError, NotAnImageError
+from linkcheck.model import (
+    DF_SYMBOLIC,
+    DF_TEXTREL,
+    FileKind,
+    Image,
+    ThreadLocalSegment,
+)
+
+if TYPE_CHECKING:
+    from linkcheck.elf.dynamic import DynamicSection
+    from linkcheck.elf.header import Header
+
+#: Tags whose value is, or leads to, a place in the string table.
+_NAMING_TAGS = frozenset({DT_NEEDED, DT_SONAME, DT_RPATH, DT_RUNPATH, DT_SYMTAB, DT_VERNEED, DT_VERDEF})
+
+
+def read_image(path: str) -> Image:
+    """The facts of the executable or shared object at `path`.
+
+    A static executable has no PT_DYNAMIC and gives an image without needs and symbols.
+
+    Raises UnreadableFileError when the file cannot be opened or read, NotAnImageError when no process could map it
+    (not ELF; relocatable, core or debug-only; no segment to load; not a regular file), and MalformedElfError when its
+    numbers do not fit the file.
+    """
+    with BoundedFile(path) as file:
+        header = read_header(file)
+        try:
+            return _read_facts(file, header)
+        except MalformedElfError:
+            _refuse_debug_companion(file, header)
+            raise
+
+
+def _read_facts(file: BoundedFile, header: Header) -> Image:
+    loads = [segment for segment in header.segments if segment.type == PT_LOAD]
+    if not loads:
+        raise NotAnImageError(file.path, "an ELF file without a PT_LOAD segment", FileKind.OTHER_ELF)
+    for number, load in enumerate(loads):
+        end = load.offset + load.file_size
+        if end > file.size:
+            raise file.malformed(
+                f"PT_LOAD segment {number} ends at byte {end:#x}, but the file has {file.size:#x} bytes (truncated?)"
+            )
+    dynamic = read_dynamic(file, header)
+    if dynamic is None:
+        return _describe_static(file, header)
+    if not dynamic.values:
+        # Zeros where the dynamic section was: eu-strip leaves such a companion.
+        _refuse_debug_companion(file, header)
+    return _describe_dynamic(file, header, dynamic)
+
+
+def _refuse_debug_companion(file: BoundedFile, header: Header) -> None:
+    if is_debug_companion(file, header):
+        raise NotAnImageError(file.path, FileKind.DEBUG_ONLY.value, FileKind.DEBUG_ONLY) from None
+
+
+def _describe_static(file: BoundedFile, header: Header) -> Image:
+    _refuse_debug_companion(file, header)
+    if header.type != ET_EXEC:
+        # glibc: "object file has no dynamic section"
+        raise NotAnImageError(file.path, "an ET_DYN file without PT_DYNAMIC", FileKind.OTHER_ELF)
+    return Image(
+        path=file.path,
+        kind=FileKind.EXECUTABLE,
+        target=header.target,
+        interpreter=_read_interpreter(file, header),
+        tls=_describe_tls(header),
+        executable_stack=_judge_stack(header),
+        build_id=read_build_id(file, header),
+        symbols=StaticSymbols(file.path, _make_absolute(file.path), file.stamp, header),
+        device=file.stamp.device,
+        inode=file.stamp.inode,
+    )
+
+
+def _describe_dynamic(file: BoundedFile, header: Header, dynamic: DynamicSection) -> Image:
+    values = dynamic.values
+    names = _open_names(file, dynamic)
+    soname = _read_name(names, values.get(DT_SONAME), "DT_SONAME")
+    interpreter = _read_interpreter(file, header)
+    flags = values.get(DT_FLAGS, 0) | (DF_TEXTREL if DT_TEXTREL in values else 0)
+    flags_1 = values.get(DT_FLAGS_1, 0)
+    versions = Versions() if names is None else read_versions(file, dynamic, names)
+    kind = FileKind.EXECUTABLE
+    if header.type != ET_EXEC:
+        kind = judge_et_dyn(flags_1=flags_1, has_interpreter=interpreter is not None, has_soname=soname is not None)
+    return Image(
+        path=file.path,
+        kind=kind,
+        target=header.target,
+        soname=soname,
+        needed=() if names is None else tuple(decode_name(names.find(at, "DT_NEEDED")) for at in dynamic.needed),
+        rpath=_read_name(names, values.get(DT_RPATH), "DT_RPATH"),
+        runpath=_read_name(names, values.get(DT_RUNPATH), "DT_RUNPATH"),
+        flags=flags,
+        flags_1=flags_1,
+        symbolic=DT_SYMBOLIC in values or bool(flags & DF_SYMBOLIC),
+        interpreter=interpreter,
+        tls=_describe_tls(header),
+        executable_stack=_judge_stack(header),
+        build_id=read_build_id(file, header),
+        version_definitions=versions.definitions,
+        version_needs=versions.needs,
+        symbols=DynamicSymbols(file.path, _make_absolute(file.path), file.stamp, dynamic, versions),
+        device=file.stamp.device,
+        inode=file.stamp.inode,
+    )
+
+
+def _make_absolute(path: str) -> str:
+    """`path` for later questions, when the working directory may be another; symbolic links stay as they are."""
+    return os.path.abspath(path)
+
+
+def _open_names(file: BoundedFile, dynamic: DynamicSection) -> Strings | None:
+    """The string table; None when there is none and nothing needs it. MalformedElfError when something does."""
+    if DT_STRTAB not in dynamic.values and not _NAMING_TAGS & dynamic.values.keys():
+        return None
+    return Strings(file, dynamic.string_table(file), budget=MAX_DYNAMIC_NAME_BYTES)
+
+
+def _read_name(names: Strings | None, offset: int | None, what: str) -> str | None:
+    return None if names is None or offset is None else decode_name(names.find(offset, what))
+
+
+def _describe_tls(header: Header) -> ThreadLocalSegment | None:
+    segment = header.last(PT_TLS)
+    if segment is None:
+        return None
+    return ThreadLocalSegment(segment.file_size, segment.memory_size, segment.alignment)
+
+
+def _judge_stack(header: Header) -> bool | None:
+    segment = header.last(PT_GNU_STACK)
+    return None if segment is None else bool(segment.flags & PF_X)
+
+
+def _read_interpreter(file: BoundedFile, header: Header) -> str | None:
+    segment = header.last(PT_INTERP)
+    if segment is None:
+        return None
+    if segment.file_size > MAX_INTERPRETER_SIZE:
+        raise file.malformed(f"PT_INTERP has {segment.file_size} bytes, and Linux allows {MAX_INTERPRETER_SIZE}")
+    raw = file.read(segment.offset, segment.file_size, "PT_INTERP")
+    if b"\0" not in raw:
+        raise file.malformed("PT_INTERP has no terminating NUL")
+    return decode_name(raw[: raw.index(b"\0")])

@@ -1,0 +1,58 @@
+"""The symbols of an executable without PT_DYNAMIC: none for a loader; `.symtab` may tell more."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from linkcheck.elf.bounded_file import BoundedFile
+from linkcheck.elf.deep import list_symtab_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from linkcheck.elf.bounded_file import FileStamp
+    from linkcheck.elf.header import Header
+    from linkcheck.model import Symbol
+
+
+class StaticSymbols:
+    """A model.SymbolTable for an executable without PT_DYNAMIC: nothing to bind, but `.symtab` may still tell."""
+
+    __slots__ = ("_header", "_open")
+
+    #: See model.SymbolTable.unseen: there is no table to miss anything of.
+    unseen: str | None = None
+
+    def __init__(self, path: str, opened_as: str, stamp: FileStamp, header: Header) -> None:
+        """Remember where to look: `opened_as` is the absolute form of `path`, which messages show."""
+        self._open: Callable[[], BoundedFile] = partial(BoundedFile, path, opened_as=opened_as, expected=stamp)
+        self._header = header
+
+    def exported(self, name: str) -> tuple[Symbol, ...]:
+        """Nothing."""
+        return ()
+
+    def imported(self, name: str) -> Symbol | None:
+        """Nothing."""
+        return None
+
+    def imports(self) -> Iterator[Symbol]:
+        """Nothing."""
+        return iter(())
+
+    def exports(self) -> Iterator[Symbol]:
+        """Nothing."""
+        return iter(())
+
+    def private(self, names: Collection[str]) -> tuple[str, ...]:
+        """See model.SymbolTable.private."""
+        with self._open() as file:
+            return list_symtab_names(file, self._header, names)
+
+    def copied(self, names: Collection[str]) -> tuple[str, ...]:
+        """Nothing: without a loader there is nobody to copy."""
+        return ()
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return iter(())

@@ -1,0 +1,356 @@
+"""The dynamic symbol table of one file, read when asked (model.SymbolTable). It decides no binding between files.
+
+The loader finds definitions through a hash table and nowhere else: DT_GNU_HASH when there is one, else DT_HASH
+(glibc elf/dl-setup_hash.c). With neither it can look nothing up, so nothing is exported.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from linkcheck.elf.bounded_file import BoundedFile
+from linkcheck.elf.copies import find_copies
+from linkcheck.elf.count import SymbolCount, count_symbols
+from linkcheck.elf.deep import list_symtab_names
+from linkcheck.elf.dynamic import DT_MIPS_XHASH, DT_SYMENT, DT_SYMTAB, EM_MIPS
+from linkcheck.elf.entry import can_be_bound, find_imports, make_symbol, unpack_entry
+from linkcheck.elf.hashes import gnu_hash, read_gnu_hash, read_sysv_hash, sysv_hash
+from linkcheck.elf.limits import (
+    BLOCK_SIZE,
+    MAX_CANDIDATES,
+    MAX_INDEXED_IMPORT_BYTES,
+    MAX_INDEXED_IMPORTS,
+    MAX_RESIDENT_IMPORT_STRINGS,
+    MAX_RESIDENT_STRINGS,
+    MAX_SYMBOL_NAME_BYTES,
+)
+from linkcheck.elf.strings import Strings, encode_name
+from linkcheck.value import Value
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Callable, Collection, Iterator
+
+    from linkcheck.elf.bounded_file import FileStamp, Span
+    from linkcheck.elf.dynamic import DynamicSection
+    from linkcheck.elf.entry import Entry
+    from linkcheck.elf.hashes import GnuHash, SysvHash
+    from linkcheck.elf.layout import Layout
+    from linkcheck.elf.versions import Versions
+    from linkcheck.model import Symbol, SymbolVersion
+
+#: Bytes of a Bloom filter that is kept in memory from the first question to `exported` on, and of one that is after a
+#: few: a load set asks every image for every import, a check of one library asks little.
+_SMALL_FILTER = 1 << 14
+_LARGEST_KEPT_FILTER = 1 << 20
+_KEEP_FILTER_AFTER = 8
+#: Answers that are remembered for each kind of question: the rules ask about the same few names again and again.
+_MOST_ANSWERS = 1 << 10
+
+
+class _Tables(Value):
+    """Where the symbols are and what finds them; what a first question establishes."""
+
+    layout: Layout
+    symbols: Span
+    strings: Span
+    gnu: GnuHash | None
+    sysv: SysvHash | None
+
+
+class DynamicSymbols:
+    """A model.SymbolTable over a file. It holds no descriptor: a question it cannot answer yet opens the file again.
+
+    Every method raises MalformedElfError when an entry does not fit the file, and UnreadableFileError when the file
+    has to be read again and has changed since. Not for use from several threads at once.
+    """
+
+    __slots__ = (
+        "_copies",
+        "_count",
+        "_dynamic",
+        "_exported",
+        "_filter",
+        "_import_index",
+        "_imported",
+        "_open",
+        "_private",
+        "_questions",
+        "_tables",
+        "_unseen",
+        "_versions",
+    )
+
+    def __init__(
+        self, path: str, opened_as: str, stamp: FileStamp, dynamic: DynamicSection, versions: Versions
+    ) -> None:
+        """Remember where to look: `opened_as` is the absolute form of `path`, which messages show."""
+        self._open: Callable[[], BoundedFile] = partial(BoundedFile, path, opened_as=opened_as, expected=stamp)
+        self._dynamic = dynamic
+        self._versions = versions
+        self._tables: _Tables | None = None
+        self._count: SymbolCount | None = None
+        self._copies: frozenset[bytes] | None = None
+        self._filter: array[int] | None = None
+        self._questions = 0
+        self._unseen: str | bool | None = False  # False before the first question
+        self._exported: dict[str, tuple[Symbol, ...]] = {}
+        self._imported: dict[str, Symbol | None] = {}
+        self._private: dict[frozenset[str], tuple[str, ...]] = {}
+        #: Name -> index of its first undefined entry; None before the first question, and False when there are too
+        #: many to keep.
+        self._import_index: dict[bytes, int] | bool | None = None
+
+    @property
+    def unseen(self) -> str | None:
+        """See model.SymbolTable.unseen."""
+        if isinstance(self._unseen, bool):
+            self._unseen = self._judge_unseen()
+        return self._unseen
+
+    def _judge_unseen(self) -> str | None:
+        with self._open() as file:
+            tables = self._read_tables(file)
+            if tables is None:
+                return None
+            values = self._dynamic.values
+            if DT_MIPS_XHASH in values and self._dynamic.header.machine == EM_MIPS and tables.sysv is None:
+                return "its exports are hashed by DT_MIPS_XHASH alone, which is not read"
+            return self._count_entries(file, tables).unseen
+
+    def exported(self, name: str) -> tuple[Symbol, ...]:
+        """See model.SymbolTable.exported; one entry for each version, in the order of the hash chain."""
+        known = self._exported.get(name)
+        if known is None:
+            known = self._find_exports(name)
+            if len(self._exported) < _MOST_ANSWERS:
+                self._exported[name] = known
+        return known
+
+    def _find_exports(self, name: str) -> tuple[Symbol, ...]:
+        encoded = encode_name(name)
+        if encoded is None or self._is_ruled_out(encoded):
+            return ()
+        with self._open() as file:
+            tables = self._read_tables(file)
+            if tables is None:
+                return ()
+            if tables.gnu is not None:
+                candidates = tables.gnu.find(file, gnu_hash(encoded))
+            elif tables.sysv is not None:
+                candidates = tables.sysv.find(file, sysv_hash(encoded))
+            else:
+                return ()
+            strings = self._open_strings(file, tables)
+            found = []
+            for number, index in enumerate(candidates):
+                if tables.gnu is not None and number >= MAX_CANDIDATES:
+                    raise file.malformed(f"DT_GNU_HASH has more than {MAX_CANDIDATES} symbols of one hash in a chain")
+                entry = self._read_entry(file, tables, index)
+                if can_be_bound(entry) and strings.holds(entry.name, encoded, "a symbol's name"):
+                    found.append(make_symbol(entry, encoded, self._read_version(file, index)))
+            self._keep_filter(file, tables)
+            return tuple(found)
+
+    def imported(self, name: str) -> Symbol | None:
+        """See model.SymbolTable.imported.
+
+        The entry may have a value: a program at a fixed address gives the address of its own PLT slot to whoever asks
+        for the function's address.
+        """
+        if name in self._imported:
+            return self._imported[name]
+        symbol = self._read_import(name)
+        if len(self._imported) < _MOST_ANSWERS:
+            self._imported[name] = symbol
+        return symbol
+
+    def _read_import(self, name: str) -> Symbol | None:
+        encoded = encode_name(name)
+        if encoded is None or (isinstance(self._import_index, dict) and encoded not in self._import_index):
+            return None
+        with self._open() as file:
+            tables = self._read_tables(file)
+            if tables is None:
+                return None
+            index = self._find_import(file, tables, encoded)
+            if index is None:
+                return None
+            entry = self._read_entry(file, tables, index)
+            return make_symbol(entry, encoded, self._read_version(file, index))
+
+    def imports(self) -> Iterator[Symbol]:
+        """See model.SymbolTable.imports; local undefined entries are left out, the loader looks none of them up."""
+        return self._select(None, imports_only=True)
+
+    def exports(self) -> Iterator[Symbol]:
+        """See model.SymbolTable.exports."""
+        with self._open() as file:
+            tables = self._read_tables(file)
+        if tables is None or (tables.gnu is None and tables.sysv is None):
+            return iter(())
+        first = tables.gnu.first if tables.gnu is not None else 1
+        return self._select(can_be_bound, first=first)
+
+    def private(self, names: Collection[str]) -> tuple[str, ...]:
+        """See model.SymbolTable.private."""
+        key = frozenset(names)
+        known = self._private.get(key)
+        if known is None:
+            with self._open() as file:
+                found = list_symtab_names(file, self._dynamic.header, key)
+            known = self._private[key] = tuple(name for name in found if not self.exported(name))
+        return known
+
+    def copied(self, names: Collection[str]) -> tuple[str, ...]:
+        """See model.SymbolTable.copied."""
+        if self._copies is None:
+            self._copies = self._read_copies()
+        return tuple(name for name in names if encode_name(name) in self._copies)
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return self._select(None)
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def _read_tables(self, file: BoundedFile) -> _Tables | None:
+        """The tables; None when the file has no dynamic symbols."""
+        if self._tables is None:
+            layout = self._dynamic.header.layout
+            symbols = self._dynamic.table(file, DT_SYMTAB, "the dynamic symbol table (DT_SYMTAB)")
+            if symbols is None:
+                return None
+            size = self._dynamic.values.get(DT_SYMENT, layout.symbol.size)
+            if size != layout.symbol.size:
+                raise file.malformed(f"DT_SYMENT is {size}, but a symbol has {layout.symbol.size} bytes")
+            self._tables = _Tables(
+                layout,
+                symbols,
+                self._dynamic.string_table(file),
+                read_gnu_hash(file, self._dynamic),
+                read_sysv_hash(file, self._dynamic),
+            )
+        return self._tables
+
+    def _count_entries(self, file: BoundedFile, tables: _Tables) -> SymbolCount:
+        if self._count is None:
+            self._count = count_symbols(file, self._dynamic, tables.symbols, tables.sysv, tables.gnu)
+        return self._count
+
+    def _read_copies(self) -> frozenset[bytes]:
+        with self._open() as file:
+            tables = self._read_tables(file)
+            if tables is None:
+                return frozenset()
+            strings = self._open_strings(file, tables)
+            return frozenset(
+                strings.find(self._read_entry(file, tables, index).name, "a symbol's name")
+                for index in find_copies(file, self._dynamic)
+            )
+
+    def _open_strings(self, file: BoundedFile, tables: _Tables, resident_up_to: int = 0) -> Strings:
+        return Strings(file, tables.strings, budget=MAX_SYMBOL_NAME_BYTES, resident_up_to=resident_up_to)
+
+    def _read_entry(self, file: BoundedFile, tables: _Tables, index: int) -> Entry:
+        size = tables.layout.symbol.size
+        return unpack_entry(tables.layout, tables.symbols.read(file, index * size, size))
+
+    def _read_version(self, file: BoundedFile, index: int) -> SymbolVersion | None:
+        table = self._versions.table
+        if table is None:
+            return None
+        (value,) = self._dynamic.header.layout.half.unpack(table.read(file, 2 * index, 2))
+        return self._versions.meaning(file, value, index)
+
+    # -- passes over the table ----------------------------------------------------------------------------------
+
+    def _select(
+        self, wanted: Callable[[Entry], bool] | None, *, first: int = 1, imports_only: bool = False
+    ) -> Iterator[Symbol]:
+        """The symbols from `first` on whose entries are `wanted`, in table order."""
+        with self._open() as file:
+            tables = self._read_tables(file)
+            if tables is None:
+                return
+            limit = MAX_RESIDENT_IMPORT_STRINGS if imports_only else MAX_RESIDENT_STRINGS
+            strings = self._open_strings(file, tables, limit)
+            for index, entry, version in self._walk(file, tables, first, imports_only=imports_only):
+                if wanted is None or wanted(entry):
+                    name = strings.find(entry.name, "a symbol's name")
+                    yield make_symbol(entry, name, self._versions.meaning(file, version, index))
+
+    def _walk(
+        self, file: BoundedFile, tables: _Tables, first: int, *, imports_only: bool
+    ) -> Iterator[tuple[int, Entry, int]]:
+        """Index, entry and DT_VERSYM value of the entries from `first` on."""
+        layout = tables.layout
+        record = layout.symbol
+        count = self._count_entries(file, tables).visible
+        for start, raw in self._read_blocks(file, tables, max(first, 1), count):
+            length = len(raw) // record.size
+            versions = self._read_versions(file, start, length)
+            positions = find_imports(layout, raw) if imports_only else range(length)
+            for position in positions:
+                entry = unpack_entry(layout, raw, position * record.size)
+                yield start + position, entry, versions[position] if versions is not None else 1
+
+    def _read_blocks(self, file: BoundedFile, tables: _Tables, first: int, count: int) -> Iterator[tuple[int, bytes]]:
+        """The entries from `first` up to `count`, a block at a time, with the index of each block's first entry."""
+        size = tables.layout.symbol.size
+        per_block = BLOCK_SIZE // size
+        for start in range(first, count, per_block):
+            yield start, tables.symbols.read(file, start * size, min(per_block, count - start) * size)
+
+    def _read_versions(self, file: BoundedFile, start: int, length: int) -> array[int] | None:
+        table = self._versions.table
+        if table is None:
+            return None
+        return self._dynamic.header.layout.halves(table.read(file, 2 * start, 2 * length))
+
+    # -- single names -------------------------------------------------------------------------------------------
+
+    def _is_ruled_out(self, name: bytes) -> bool:
+        """Whether the Bloom filter in memory, if any, says that `name` is not exported."""
+        return (
+            self._filter is not None
+            and self._tables is not None
+            and self._tables.gnu is not None
+            and not self._tables.gnu.may_hold_in(self._filter, gnu_hash(name))
+        )
+
+    def _keep_filter(self, file: BoundedFile, tables: _Tables) -> None:
+        self._questions += 1
+        gnu = tables.gnu
+        if self._filter is not None or gnu is None:
+            return
+        most = _SMALL_FILTER if self._questions < _KEEP_FILTER_AFTER else _LARGEST_KEPT_FILTER
+        if gnu.filter_words * tables.layout.address_size <= most:
+            self._filter = gnu.load_filter(file)
+
+    def _find_import(self, file: BoundedFile, tables: _Tables, name: bytes) -> int | None:
+        if self._import_index is None:
+            self._import_index = self._index_imports(file, tables)
+        if isinstance(self._import_index, dict):
+            return self._import_index.get(name)
+        return next((index for index, other in self._walk_imports(file, tables) if other == name), None)
+
+    def _index_imports(self, file: BoundedFile, tables: _Tables) -> dict[bytes, int] | bool:
+        """First index by name, so that one pass answers all questions; False when that would take much memory."""
+        index: dict[bytes, int] = {}
+        left = MAX_INDEXED_IMPORT_BYTES
+        for number, name in self._walk_imports(file, tables):
+            left -= len(name)
+            if left < 0 or len(index) >= MAX_INDEXED_IMPORTS:
+                return False
+            index.setdefault(name, number)
+        return index
+
+    def _walk_imports(self, file: BoundedFile, tables: _Tables) -> Iterator[tuple[int, bytes]]:
+        """Index and name of every import, with nothing decoded but the names."""
+        strings = self._open_strings(file, tables, MAX_RESIDENT_IMPORT_STRINGS)
+        count = self._count_entries(file, tables).visible
+        for start, raw in self._read_blocks(file, tables, 1, count):
+            places = tables.layout.words(raw)[:: tables.layout.symbol.size // 4]  # st_name comes first
+            for position in find_imports(tables.layout, raw):
+                yield start + position, strings.find(places[position], "a symbol's name")

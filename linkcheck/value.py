@@ -1,0 +1,125 @@
+"""The base of linkcheck's frozen values: dataclasses in use, but cheap to define. It holds no value of its own.
+
+`dataclasses` writes and compiles the methods of every class, 0.6 ms each: 35 ms for the sixty classes that a `verify`
+meets, more than all the rest of its work (docs/performance.md). Here the classes share the methods of one base.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from dataclasses import Field, replace
+    from typing import ClassVar
+
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_):
+        """Of use to type checkers only; `typing` has it from Python 3.11 on."""
+        return lambda cls: cls
+
+    def replace(value, /, **changes):
+        """As dataclasses.replace, for a Value: a copy of it with `changes`. dataclasses is not imported for it."""
+        return type(value)(**{**{name: getattr(value, name) for name in value.__match_args__}, **changes})
+
+
+__all__ = ["Value", "replace"]
+
+
+@dataclass_transform(eq_default=True, frozen_default=True)
+class _ValueType(type):
+    """Makes slots of the annotated names of a class, and defaults of the values that the class gives them."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _ValueType:
+        fields = tuple(namespace.get("__annotations__", ())) if bases else ()
+        namespace["_defaults"] = {field: namespace.pop(field) for field in fields if field in namespace}
+        namespace["__slots__"] = namespace["__match_args__"] = fields
+        made = super().__new__(mcs, name, bases, namespace)
+        # Setting a slot through its descriptor takes half the time of object.__setattr__.
+        made._setters = {field: made.__dict__[field].__set__ for field in fields}
+        made._in_order = tuple(made._setters.values())
+        made._read_all = attrgetter("__class__", *fields)
+        return made
+
+    if TYPE_CHECKING:
+        _defaults: dict[str, Any]
+        _setters: dict[str, Callable[[Value, Any], None]]
+        _in_order: tuple[Callable[[Value, Any], None], ...]
+        _read_all: Callable[[object], tuple[Any, ...]]
+
+
+class _DataclassFields:
+    """`__dataclass_fields__`, made when dataclasses.replace, fields or asdict ask for it."""
+
+    def __get__(self, value: object, type_: type[Value]) -> dict[str, Field[Any]]:
+        from dataclasses import fields, make_dataclass
+
+        double = make_dataclass(type_.__name__, type_.__annotations__.items())
+        return {field.name: field for field in fields(double)}
+
+
+class Value(metaclass=_ValueType):
+    """A frozen value with slots. A subclass annotates its fields, as a dataclass does; it has no subclasses itself.
+
+    Values of one class are equal when their fields are, and hashable when these are. A default is shared by all
+    values, so it must be immutable. A type checker sees a frozen dataclass, and dataclasses.replace, asdict and fields
+    work, though the fields know no defaults.
+    """
+
+    if TYPE_CHECKING:
+        __match_args__: ClassVar[tuple[str, ...]]
+        __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    else:
+        __dataclass_fields__ = _DataclassFields()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        type_ = type(self)
+        for set_field, value in zip(type_._in_order, args, strict=False):
+            set_field(self, value)
+        if kwargs:
+            setters = type_._setters
+            for name in kwargs:
+                if name not in setters:
+                    raise TypeError(f"{type_.__name__} has no field {name}")
+                setters[name](self, kwargs[name])
+        if len(args) + len(kwargs) != len(type_._in_order) or (args and kwargs):
+            self._fill_in(len(args), kwargs)
+
+    def _fill_in(self, count: int, kwargs: dict[str, Any]) -> None:
+        """Give the fields behind the first `count` and not in `kwargs` their defaults. Raises TypeError as usual."""
+        type_ = type(self)
+        names = type_.__match_args__
+        if count > len(names):
+            raise TypeError(f"{type_.__name__} takes {len(names)} values, and {count} were given")
+        for name in names[:count]:
+            if name in kwargs:
+                raise TypeError(f"{type_.__name__} was given two values for {name}")
+        for name in names[count:]:
+            if name not in kwargs:
+                if name not in type_._defaults:
+                    raise TypeError(f"{type_.__name__} was given no value for {name}")
+                type_._setters[name](self, type_._defaults[name])
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen; make another one with replace()")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        read_all = type(self)._read_all
+        return read_all(self) == read_all(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(type(self)._read_all(self))
+
+    def __repr__(self) -> str:
+        fields = (f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+        return f"{type(self).__qualname__}({', '.join(fields)})"
+
+    def __reduce__(self) -> tuple[type[Value], tuple[Any, ...]]:
+        """How copy and pickle make it again: through __init__, because nothing can be set afterwards."""
+        return type(self), tuple([getattr(self, name) for name in self.__match_args__])
