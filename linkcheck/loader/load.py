@@ -1,0 +1,227 @@
+"""The load set of one process: what ld.so would map for a root and its dlopens, in order; it binds no symbol.
+
+Source: glibc elf/dl-load.c (_dl_map_object, _dl_map_object_from_fd), elf/dl-deps.c (_dl_map_object_deps),
+elf/dl-open.c and elf/rtld.c.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from linkcheck.errors import LinkcheckError
+from linkcheck.loader.search import Found, Missing, Requester, search
+from linkcheck.loader.tokens import expand
+from linkcheck.model import FoundBy, LoadSet, Module, Opened, Unresolved
+from linkcheck.value import Value, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linkcheck.loader.system import System
+    from linkcheck.model import Image
+
+
+class Dlopen(Value):
+    """One dlopen the process makes. `name` is a path when it has a slash, and is searched for otherwise."""
+
+    name: str
+    global_: bool = False
+    deepbind: bool = False
+    #: Path (host) or SONAME of the module that calls dlopen: its RPATH or RUNPATH is searched. None: the root.
+    caller: str | None = None
+
+
+def load(root: Image, system: System, *, preload: Sequence[str] = (), dlopen: Sequence[Dlopen] = ()) -> LoadSet:
+    """Everything one process would map: `root`, `preload` (LD_PRELOAD), all they need, and then each `dlopen`.
+
+    Where ld.so would end the process (a file missing or broken), this records an Unresolved and goes on, as ldd does.
+    It raises no error for a file below `root`, however broken. A root that is a library is taken as the first object
+    of the process, as `ldd` takes it.
+    """
+    system.start_with(root)
+    loading = _Loading(system)
+    loading.add_root(root)
+    for name in preload:
+        loading.add_preload(name)
+    loading.add_dependencies([entry.index for entry in loading.entries])
+    for request in dlopen:
+        loading.open(request)
+    return loading.finish()
+
+
+class _Entry:
+    """A Module in the making, with what ld.so keeps in its link_map."""
+
+    __slots__ = ("dependencies", "index", "loader", "module", "origin")
+
+    def __init__(self, index: int, module: Module, origin: str, loader: _Entry | None) -> None:
+        self.index = index
+        self.module = module
+        #: What $ORIGIN stands for.
+        self.origin = origin
+        #: The entry for which it was loaded (l_loader); None for the root and for what dlopen opened.
+        self.loader = loader
+        #: Indices for each of its DT_NEEDED; None as long as they have not been loaded.
+        self.dependencies: list[int | None] | None = None
+
+
+class _Loading:
+    """The state of one process while it loads."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.entries: list[_Entry] = []
+        self.unresolved: list[Unresolved] = []
+        self.opened: list[Opened] = []
+        #: What is found without a search: by the path it was mapped by, each name it was requested by, its SONAME.
+        self.by_name: dict[str, _Entry] = {}
+        self.by_file: dict[tuple[int, int], _Entry] = {}
+
+    def add_root(self, root: Image) -> None:
+        files = self.system.files
+        path = files.inside(root.path)
+        if root.is_executable:
+            # The kernel names an executable by its path without links; a library keeps the path it was found by.
+            with contextlib.suppress(OSError):
+                path = files.canonical(path)
+        module = Module(root, None, root.path, FoundBy.ROOT)
+        # The executable is known by no path and by no file identity, only by a DT_SONAME if it has one.
+        names = {root.soname} if root.soname is not None else set()
+        entry = self._append(module, path, names, None)
+        if not root.is_executable and root.inode:
+            self.by_file[(root.device, root.inode)] = entry
+
+    def add_preload(self, name: str) -> None:
+        # What cannot be preloaded is passed over by ld.so with a message; it is unresolved for whoever asked for it.
+        self._request(self.entries[0], name, FoundBy.PRELOAD, scope="global", loaded_for=0)
+
+    def add_dependencies(self, roots: Sequence[int], scope: str = "global", loaded_for: int = 0) -> list[int]:
+        """Load what `roots` need, breadth first; indices of all of it, `roots` included, in search order."""
+        order = list(roots)
+        listed = set(roots)
+        for index in order:
+            entry = self.entries[index]
+            if entry.dependencies is None:
+                entry.dependencies = []
+                for needed in entry.module.image.needed:
+                    found = self._request(entry, needed, None, scope=scope, loaded_for=loaded_for)
+                    entry.dependencies.append(found.index if found else None)
+            for dependency in entry.dependencies:
+                if dependency is not None and dependency not in listed:
+                    listed.add(dependency)
+                    order.append(dependency)
+        return order
+
+    def open(self, request: Dlopen) -> None:
+        caller = self._caller(request.caller)
+        scope = "global" if request.global_ else "local"
+        name = request.name
+        if name.startswith("/") and not self.system.files.is_host:
+            name = self.system.files.inside(name)
+        # A new module is loaded for itself: its index is the next one.
+        entry = self._request(caller, name, FoundBy.DLOPEN, scope=scope, loaded_for=len(self.entries))
+        if entry is None:
+            return
+        order = self.add_dependencies([entry.index], scope, entry.index)
+        if request.global_:
+            for index in order:
+                member = self.entries[index]
+                member.module = replace(member.module, scope="global")
+        self.opened.append(Opened(entry.index, request.global_, request.deepbind))
+
+    def finish(self) -> LoadSet:
+        modules = tuple(replace(e.module, dependencies=tuple(e.dependencies or ())) for e in self.entries)
+        return LoadSet(modules, tuple(self.unresolved), tuple(self.opened))
+
+    def _caller(self, name: str | None) -> _Entry:
+        if name is not None:
+            for entry in self.entries:
+                if name in (entry.module.image.path, entry.module.image.soname):
+                    return entry
+        return self.entries[0]
+
+    def _request(
+        self, requester: _Entry, name: str, special: FoundBy | None, *, scope: str, loaded_for: int
+    ) -> _Entry | None:
+        """The entry that satisfies `name`, mapped now if need be; None, and an Unresolved, when there is none.
+
+        `special` is how the request was made when it was no NEEDED.
+        """
+        known = self._known(requester, name)
+        if known is not None:
+            return known
+        result = self._search(requester, name, special)
+        if isinstance(result, Missing):
+            self.unresolved.append(Unresolved(requester.index, name, result.directories, result.rejected))
+            return None
+        image = result.image
+        same_file = self.by_file.get((image.device, image.inode)) if image.inode else None
+        expanded = self._expand(requester, name)
+        if same_file is not None:
+            self.by_name.setdefault(expanded, same_file)
+            return same_file
+        # dlopen's caller only lends its search paths; the opened module has no loader (__RTLD_CALLMAP).
+        loader = None if special is FoundBy.DLOPEN else requester
+        module = Module(
+            image,
+            None if special in (FoundBy.DLOPEN, FoundBy.PRELOAD) else requester.index,
+            name,
+            special or result.found_by,
+            scope,
+            loaded_for,
+            tried=result.tried,
+        )
+        names = {result.path, expanded}
+        if image.soname is not None:
+            names.add(image.soname)
+        entry = self._append(module, result.path, names, loader)
+        if image.inode:
+            self.by_file[(image.device, image.inode)] = entry
+        return entry
+
+    def _known(self, requester: _Entry, name: str) -> _Entry | None:
+        return self.by_name.get(self._expand(requester, name))
+
+    def _expand(self, requester: _Entry, name: str) -> str:
+        if "$" not in name:
+            return name
+        target = requester.module.image.target
+        return expand(name, lambda token: self.system.token_value(target, requester.origin, token)) or name
+
+    def _search(self, requester: _Entry, name: str, special: FoundBy | None) -> Found | Missing:
+        interpreter = self._interpreter(requester.module.image, name)
+        if interpreter is not None:
+            return interpreter
+        chain = []
+        link: _Entry | None = requester
+        while link is not None:
+            chain.append(Requester(link.module.image, link.origin))
+            link = link.loader
+        root = self.entries[0]
+        executable = Requester(root.module.image, root.origin)
+        return search(self.system, name, chain, executable, opened_by_dlopen=special is FoundBy.DLOPEN)
+
+    def _interpreter(self, image: Image, name: str) -> Found | None:
+        """The loader, when `name` is its path or its SONAME: it is mapped already and never searched for."""
+        path = self.system.interpreter(image.target)
+        if path is None or (name != path and not name.startswith(("ld", "lib"))):
+            return None
+        # Only a look at the file tells its SONAME; by convention both ends are called alike, so others cost nothing.
+        if name not in (path, path.rpartition("/")[2]):
+            return None
+        try:
+            loader = self.system.image(path)
+        except (LinkcheckError, OSError):
+            return None
+        if loader.target != image.target or name not in (path, loader.name):
+            return None
+        return Found(loader, path, FoundBy.INTERPRETER, ())
+
+    def _append(self, module: Module, path: str, names: set[str], loader: _Entry | None) -> _Entry:
+        origin = self.system.files.absolute(path).rpartition("/")[0] or "/"
+        entry = _Entry(len(self.entries), module, origin, loader)
+        self.entries.append(entry)
+        for name in names:
+            self.by_name.setdefault(name, entry)
+        return entry

@@ -1,0 +1,295 @@
+"""Where ld.so would find one NEEDED, and every path it would try before; it knows nothing of load order.
+
+Source: man 8 ld.so and glibc elf/dl-load.c (_dl_map_object, open_path, open_verify, fillin_rpath).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from functools import partial
+from typing import TYPE_CHECKING
+
+from linkcheck.errors import LinkcheckError
+from linkcheck.loader.tokens import expand
+from linkcheck.model import DF_1_NODEFLIB, DF_1_PIE, EXECUTABLE_KINDS, Attempt, FileKind, FoundBy, unique
+from linkcheck.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from linkcheck.loader.system import System
+    from linkcheck.model import Image, Target
+
+
+class Requester(Value):
+    """An image as the origin of a request: what of it decides where its libraries are searched."""
+
+    image: Image
+    #: Directory that $ORIGIN stands for, as the machine names it.
+    origin: str | None
+
+
+class Found(Value):
+    """The file ld.so would map: `path` as the machine names it, and what it tried before."""
+
+    image: Image
+    path: str
+    found_by: FoundBy
+    tried: tuple[Attempt, ...]
+
+
+class Missing(Value):
+    """No file, or one at which ld.so would give up (the last attempt then says why)."""
+
+    directories: tuple[str, ...]
+    tried: tuple[Attempt, ...]
+
+    @property
+    def rejected(self) -> tuple[Attempt, ...]:
+        """The attempts that met a file."""
+        return tuple(attempt for attempt in self.tried if attempt.reason != ABSENT)
+
+
+#: Reason of an attempt that met no file.
+ABSENT = "absent"
+
+
+class _StopError(Exception):
+    """ld.so would end the process here instead of searching on."""
+
+
+class _Trail:
+    """What one search has looked at so far."""
+
+    __slots__ = ("directories", "tried")
+
+    def __init__(self) -> None:
+        self.directories: list[str] = []
+        self.tried: list[Attempt] = []
+
+
+def search(
+    system: System,
+    name: str,
+    chain: Sequence[Requester],
+    executable: Requester | None,
+    *,
+    opened_by_dlopen: bool = False,
+) -> Found | Missing:
+    """Find `name`, asked for by chain[0], which was loaded for chain[1], and so on up.
+
+    `executable` is the image the process started from: its DT_RPATH is searched for every request, also for those of
+    dlopened images, whose chain does not lead to it. `opened_by_dlopen` says that a dlopen asks, not a NEEDED.
+    """
+    requester = chain[0]
+    trail = _Trail()
+    expanded = expand(name, _values(system, requester))
+    try:
+        if not expanded:
+            trail.tried.append(Attempt(name, FoundBy.PATH, "a token in it has no value"))
+            raise _StopError
+        if "/" in expanded:
+            image = _examine(system, expanded, FoundBy.PATH, trail, requester, opened_by_dlopen)
+            return _settle(system, image, expanded, FoundBy.PATH, trail)
+        for found_by, candidates in _steps(system, expanded, chain, executable, trail):
+            for candidate in candidates:
+                image = _examine(system, candidate, found_by, trail, requester, opened_by_dlopen)
+                if image is not None:
+                    return _settle(system, image, candidate, found_by, trail)
+                if trail.tried[-1].reason == LOOP:
+                    # An error but "no such file", "no permission", "not a directory" ends the step, not the search.
+                    break
+    except _StopError:
+        pass
+    return _settle(system, None, expanded or name, FoundBy.PATH, trail)
+
+
+#: Reason of an attempt that met a loop of symbolic links.
+LOOP = "a symbolic link that loops"
+
+
+def _settle(system: System, image: Image | None, path: str, found_by: FoundBy, trail: _Trail) -> Found | Missing:
+    tried = tuple(trail.tried)
+    if image is None:
+        return Missing(unique(system.display(directory) for directory in trail.directories), tried)
+    return Found(image, path, found_by, tried)
+
+
+def _steps(
+    system: System, name: str, chain: Sequence[Requester], executable: Requester | None, trail: _Trail
+) -> Iterator[tuple[FoundBy, Iterator[str]]]:
+    """The steps of the search in order, each with the paths it would try; `trail` collects the directories."""
+    requester = chain[0]
+    hwcaps = system.processor(requester.image.target).hwcaps
+
+    def candidates(directories: Iterable[str]) -> Iterator[str]:
+        for directory in directories:
+            trail.directories.append(directory)
+            # An empty element is the current directory, and ld.so then uses the bare name.
+            prefix = f"{directory.rstrip('/')}/" if directory else ""
+            if not system.files.is_directory(prefix or "."):
+                continue
+            if hwcaps and system.files.is_directory(f"{prefix}glibc-hwcaps/"):
+                for hwcap in hwcaps:
+                    if system.files.is_directory(f"{prefix}glibc-hwcaps/{hwcap}/"):
+                        yield f"{prefix}glibc-hwcaps/{hwcap}/{name}"
+            yield f"{prefix}{name}"
+
+    if requester.image.runpath is None:
+        holders = list(chain)
+        if executable is not None and executable not in holders:
+            holders.append(executable)
+        for holder in holders:
+            # One step each: an error that ends a step leaves the others.
+            yield FoundBy.RPATH, candidates(rpath_directories(system, holder))
+    yield FoundBy.LIBRARY_PATH, candidates(library_path_directories(system, executable or chain[-1]))
+    if requester.image.runpath is not None:
+        yield FoundBy.RUNPATH, candidates(_elements(requester.image.runpath, ":", _values(system, requester)))
+    no_defaults = bool(requester.image.flags_1 & DF_1_NODEFLIB)
+    target = requester.image.target
+    cached = system.look_up_cache(name, target, hwcaps)
+    if cached and not (no_defaults and _below(cached, system.default_directories(target))):
+        yield FoundBy.CACHE, iter((cached,))
+    configured = system.configured_directories(target)
+    if configured:
+        defaults = system.default_directories(target) if no_defaults else ()
+        yield FoundBy.CACHE, candidates(d for d in configured if d not in defaults)
+    if not no_defaults:
+        yield FoundBy.DEFAULT, candidates(system.default_directories(target))
+
+
+def rpath_directories(system: System, requester: Requester) -> tuple[str, ...]:
+    """The directories of an image's DT_RPATH, tokens expanded; none when a DT_RUNPATH makes ld.so ignore it."""
+    image = requester.image
+    if image.rpath is None or image.runpath is not None:
+        return ()
+    return _elements(image.rpath, ":", _values(system, requester))
+
+
+def library_path_directories(system: System, executable: Requester) -> tuple[str, ...]:
+    """The directories of LD_LIBRARY_PATH; its tokens are those of the executable."""
+    values = _values(system, executable)
+    return unique(found for entry in system.library_path for found in _elements(entry, ":;", values))
+
+
+def _values(system: System, requester: Requester) -> Callable[[str], str | None]:
+    return partial(system.token_value, requester.image.target, requester.origin)
+
+
+def _elements(path: str, separators: str, values: Callable[[str], str | None]) -> tuple[str, ...]:
+    """Elements of a search path, each once; "" stands for the current directory."""
+    if not path:
+        return ()
+    for separator in separators[1:]:
+        path = path.replace(separator, separators[0])
+    found = []
+    for element in path.split(separators[0]):
+        if not element:
+            found.append("")
+        elif expanded := expand(element, values):
+            found.append(expanded.rstrip("/") or "/")
+    return unique(found)
+
+
+def _below(path: str, directories: Iterable[str]) -> bool:
+    return any(path.startswith(f"{directory}/") for directory in directories)
+
+
+def _examine(
+    system: System, path: str, found_by: FoundBy, trail: _Trail, requester: Requester, opened_by_dlopen: bool
+) -> Image | None:
+    """The image at `path`; None when the search goes on. Raises _StopError when ld.so would give up here."""
+
+    def passed_over(reason: str) -> None:
+        trail.tried.append(Attempt(system.display(path), found_by, reason))
+
+    wanted = requester.image.target
+    try:
+        status = system.files.status(path)
+    except (OSError, ValueError) as error:
+        code = error.errno if isinstance(error, OSError) else None
+        if code == errno.ELOOP:
+            passed_over(LOOP)
+        elif code in (errno.ENOENT, errno.ENOTDIR):
+            passed_over(ABSENT)
+        else:
+            passed_over(f"cannot be opened: {error.strerror if isinstance(error, OSError) else error}")
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        kind = FileKind.DIRECTORY if stat.S_ISDIR(status.st_mode) else FileKind.DEVICE
+        passed_over(f"not a regular file: {kind.value}")
+        raise _StopError
+    try:
+        image = system.image(path, status)
+    except LinkcheckError as error:
+        verdict, reason = _judge_header(system, path, wanted)
+        passed_over(reason or getattr(error, "reason", "") or str(error))
+        if verdict == "skip":
+            return None
+        raise _StopError from None
+    skip, reason = _judge_target(image.target, wanted)
+    if not reason:
+        reason = _judge_image(image, opened_by_dlopen)
+        skip = False
+    if not reason:
+        return image
+    passed_over(reason)
+    if skip:
+        return None
+    raise _StopError
+
+
+def _judge_target(target: Target, wanted: Target) -> tuple[bool, str]:
+    """Whether ld.so of `wanted` searches on after an ELF file for `target`, and why it does not take the file.
+
+    Another class or machine is passed over; another byte order ends the process (open_verify).
+    """
+    if target.bits != wanted.bits:
+        return True, f"wrong class: {target}"
+    if target.byte_order != wanted.byte_order:
+        return False, f"wrong byte order: {target}"
+    if target.machine != wanted.machine:
+        return True, f"wrong machine: {target}"
+    return False, ""
+
+
+def _judge_image(image: Image, opened_by_dlopen: bool) -> str:
+    """Why ld.so would refuse to map a file of the right machine as a library, or ""."""
+    if image.kind is FileKind.EXECUTABLE:
+        return "cannot be loaded as a library: an executable linked at a fixed address"
+    if image.flags_1 & DF_1_PIE:
+        return "cannot be loaded as a library: a position-independent executable"
+    if image.kind is not FileKind.SHARED_OBJECT and image.kind not in EXECUTABLE_KINDS:
+        return f"cannot be loaded as a library: {image.kind.value}"
+    if opened_by_dlopen and image.flags_1 & _DF_1_NOOPEN:
+        return "cannot be dlopened: linked with -z nodlopen"
+    return ""
+
+
+_DF_1_NOOPEN = 0x40
+#: e_ident, e_type and e_machine; ld.so reads a whole header before it looks at any of it.
+_HEADER_SIZE = 64
+
+
+def _judge_header(system: System, path: str, wanted: Target) -> tuple[str, str]:
+    """ "skip" or "stop" for a file that gave no image, and the reason when the header alone decides.
+
+    ld.so judges class and machine before anything else that could be wrong with the file.
+    """
+    try:
+        head = system.files.read(path, _HEADER_SIZE)
+    except OSError as error:
+        denied = error.errno in (errno.EACCES, errno.ENOENT)
+        return ("skip" if denied else "stop"), f"cannot be opened: {os.strerror(error.errno or errno.EIO)}"
+    if len(head) < (52 if wanted.bits == 32 else 64) or not head.startswith(b"\x7fELF"):
+        return "stop", ""
+    if head[4] != (1 if wanted.bits == 32 else 2):
+        return "skip", f"wrong class: {32 if head[4] == 1 else 64}-bit" if head[4] in (1, 2) else "wrong class"
+    byte_order = {1: "little", 2: "big"}.get(head[5])
+    if byte_order != wanted.byte_order:
+        return "stop", ""
+    if int.from_bytes(head[18:20], "little" if head[5] == 1 else "big") != wanted.machine:
+        return "skip", "wrong machine, and malformed"
+    return "stop", ""

@@ -1,0 +1,141 @@
+"""The machine that load sets are made for: its files, its images, its processor and what its ld.so has built in.
+
+It keeps what several roots share (images by device and inode, the cache, default directories) and decides nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from linkcheck.loader.cache import CACHE_LIMIT, LoaderCache
+from linkcheck.loader.defaults import default_directories, interpreter_path, library_token
+from linkcheck.loader.files import Files
+from linkcheck.loader.processor import CPUINFO, Processor, describe_processor
+from linkcheck.value import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from linkcheck.model import Image, Target
+
+CACHE = "/etc/ld.so.cache"
+_CPUINFO_LIMIT = 64 << 10
+
+
+class System:
+    """One machine, and the environment its programs start in (empty unless given)."""
+
+    def __init__(
+        self,
+        open_image: Callable[[str], Image],
+        files: Files | None = None,
+        *,
+        library_path: Sequence[str] = (),
+        processor: Processor | None = None,
+        interpreter: str | None = None,
+        inhibit_cache: bool = False,
+    ) -> None:
+        """Every argument but `open_image` may be left out.
+
+        `open_image` makes an image of a host path and raises LinkcheckError when it cannot. `library_path` is
+        LD_LIBRARY_PATH; an entry may hold several directories with colons between. `processor` is by default this
+        host's where the target is this host's machine and `files` are its files, or below a sysroot. `interpreter` is
+        the loader for programs that do not name one in PT_INTERP.
+        """
+        self.files = files if files is not None else Files()
+        self.library_path = tuple(library_path)
+        self._open_image = open_image
+        self._processor = processor
+        self._interpreter = interpreter
+        self._inhibit_cache = inhibit_cache
+        self._images: dict[tuple[int, int], Image] = {}
+        self._processors: dict[Target, Processor] = {}
+        self._caches: dict[Target, LoaderCache | None] = {}
+        self._configured: tuple[str, ...] | None = None
+        self._defaults: dict[Target, tuple[str, ...]] = {}
+        self._interpreters: dict[Target, str] = {}
+
+    def display(self, path: str) -> str:
+        """`path` of the machine as the host's user would write it: absolute, and below the sysroot."""
+        path = self.files.absolute(path)
+        return path if self.files.is_host or self.files.is_mounted(path) else self.files.root + path
+
+    def image(self, path: str, status: os.stat_result | None = None) -> Image:
+        """The image of the machine's file `path`; one Image a file, however often and by what name it is opened.
+
+        Raises what `open_image` raises, and OSError when `path` cannot be resolved.
+        """
+        if status is None:
+            status = self.files.status(path)
+        key = (status.st_dev, status.st_ino)
+        host_path = self.files.host_path(path)
+        image = self._images.get(key)
+        if image is None:
+            image = self._images[key] = self._open_image(host_path)
+        return image if image.path == host_path else replace(image, path=host_path)
+
+    def start_with(self, root: Image) -> None:
+        """Take the interpreter that `root` names as the one for its target; the first root of a target decides."""
+        if root.target not in self._interpreters:
+            path = root.interpreter or self._interpreter or interpreter_path(root.target)
+            if path is not None:
+                self._interpreters[root.target] = path
+
+    def interpreter(self, target: Target) -> str | None:
+        """The path of the loader for `target`, or None."""
+        return self._interpreters.get(target) or self._interpreter or interpreter_path(target)
+
+    def processor(self, target: Target) -> Processor:
+        """The processor as programs for `target` see it."""
+        if self._processor is not None:
+            return self._processor
+        known = self._processors.get(target)
+        if known is None:
+            try:
+                with open(CPUINFO, encoding="utf-8", errors="replace") as stream:
+                    cpuinfo = stream.read(_CPUINFO_LIMIT)
+            except OSError:
+                cpuinfo = ""
+            known = self._processors[target] = describe_processor(target, os.uname().machine, cpuinfo)
+        return known
+
+    def token_value(self, target: Target, origin: str | None, name: str) -> str | None:
+        """What the token `name` (ORIGIN, LIB, PLATFORM) is in an image for `target` in directory `origin`."""
+        if name == "ORIGIN":
+            return origin
+        if name == "PLATFORM":
+            return self.processor(target).platform
+        return library_token(self.default_directories(target))
+
+    def default_directories(self, target: Target) -> tuple[str, ...]:
+        """The directories built into the loader for `target`."""
+        known = self._defaults.get(target)
+        if known is None:
+            known = self._defaults[target] = default_directories(self.files, self.interpreter(target), target)
+        return known
+
+    def look_up_cache(self, name: str, target: Target, hwcaps: Sequence[str]) -> str | None:
+        """What ld.so.cache says about `name`, or None."""
+        cache = self._cache(target)
+        return cache.look_up(name, hwcaps) if cache is not None else None
+
+    def configured_directories(self, target: Target) -> tuple[str, ...]:
+        """The directories of ld.so.conf where a sysroot has no cache yet, and () otherwise: ld.so never reads it."""
+        if self.files.is_host or self._inhibit_cache or self._cache(target) is not None:
+            return ()
+        if self._configured is None:
+            from linkcheck.loader.conf import read_directories
+
+            self._configured = read_directories(self.files)
+        return self._configured
+
+    def _cache(self, target: Target) -> LoaderCache | None:
+        if self._inhibit_cache:
+            return None
+        if target not in self._caches:
+            try:
+                self._caches[target] = LoaderCache(self.files.read(CACHE, CACHE_LIMIT), target)
+            except OSError:
+                self._caches[target] = None
+        return self._caches[target]
