@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from linkcheck.value import Value
 
 if TYPE_CHECKING:
     import datetime
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
 ROOT_OWNER = "<root>"
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolSpec:
+class SymbolSpec(Value):
     """One entry of a `symbols`, `import` or `export` list.
 
     `text` is what the policy says and what messages show: a mangled name, a demangled one, or a pattern with *.
@@ -26,8 +26,7 @@ class SymbolSpec:
     mangled: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Value):
     """A piece of process-wide state that must exist exactly once in every load set that touches it."""
 
     name: str
@@ -46,12 +45,11 @@ class State:
     link_flag: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(Value):
     """What certain files must and must not do. Lists are patterns; an absent list asks nothing."""
 
     name: str
-    #: Patterns on the path or the SONAME; a pattern without a slash is matched against the file name too.
+    #: Patterns: with a slash on the path (or its end), without one on the file name and the SONAME.
     files: tuple[str, ...] = ("*",)
     #: "executable", "library" or "any".
     kind: str = "any"
@@ -67,19 +65,22 @@ class Role:
     forbid_import: tuple[SymbolSpec, ...] = ()
     export: tuple[SymbolSpec, ...] = ()
     forbid_export: tuple[SymbolSpec, ...] = ()
+    #: Apply only to what a process starts from and what somebody dlopens, not to what those need (one-off options).
+    roots_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DlopenEdge:
-    """A dlopen that no ELF tag shows. `path` is relative to the policy file's directory."""
+class DlopenEdge(Value):
+    """A dlopen that no ELF tag shows. `from_` is a pattern, as in a role's `files`.
+
+    `path` is relative to the working directory, or absolute; the policy file has it relative to its own directory.
+    """
 
     from_: str
     path: str
     mode: str  # "local" or "global"
 
 
-@dataclass(frozen=True, slots=True)
-class Waiver:
+class Waiver(Value):
     """Findings of `code` on files matching `path` are accepted, by somebody, for a reason, until a day."""
 
     code: str
@@ -88,13 +89,12 @@ class Waiver:
     owner: str
     expires: datetime.date
     symbol: str | None = None
-    #: Where it stands, for LC901 and LC902.
+    #: The policy file it stands in, whose directory `path` may be relative to, and the line (LC901, LC902).
     source: str = ""
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Value):
     """Everything a run is judged by. `profile` is the name shown in reports."""
 
     profile: str
@@ -108,7 +108,7 @@ class Settings:
     #: SONAME patterns of libraries that the target machine provides: not found here is not a finding (LC202), and
     #: they are taken not to hold any of the states.
     external: tuple[str, ...] = ()
-    #: The policy file, and its directory for relative paths; None when only a built-in profile is in force.
+    #: The policy file; None when only a built-in profile is in force.
     source: str | None = None
     #: Demangled name -> the mangled names it stands for, from the profiles in force.
-    mangled_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    mangled_names: Mapping[str, tuple[str, ...]] = {}
