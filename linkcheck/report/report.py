@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Outcome, Severity
+from linkcheck.value import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
     from linkcheck.model import Check, Finding
     from linkcheck.policy.settings import Waiver
+else:
+    Protocol = object  # while a program runs a Protocol does nothing, and making one takes as long as reading a file
 
 
 class ReportOutcome(Enum):
@@ -27,26 +31,26 @@ class ReportOutcome(Enum):
         return {ReportOutcome.PASS: 0, ReportOutcome.FAIL: 1}.get(self, 2)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedFinding:
+class ReportedFinding(Value):
     """A finding and the waiver that accepts it, if any."""
 
     finding: Finding
     waiver: Waiver | None = None
 
-    @property
-    def fingerprint(self) -> str:
-        """32 hexadecimal digits that stay the same while code, file name and symbol do.
 
-        Directories, line numbers and wording are left out, so that a finding is recognised across checkouts.
-        """
-        primary = self.finding.primary
-        identity = "\0".join((self.finding.code, primary.path.rpartition("/")[2], primary.symbol or ""))
-        return hashlib.sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+class Summary(Value):
+    """How many of what. `errors`, `warnings` and `infos` count findings that no waiver accepts."""
+
+    errors: int
+    warnings: int
+    infos: int
+    waived: int
+    passed: int
+    not_applicable: int
+    unknown: int
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Value):
     """What one run of `verify` or `prebuilt` came to. `command` is the subcommand's name."""
 
     command: str
@@ -62,6 +66,65 @@ class Report:
             return ReportOutcome.FAIL
         if not self.checks and not self.findings:
             return ReportOutcome.COULD_NOT_CHECK
-        if any(c.outcome is Outcome.UNKNOWN for c in self.checks):
+        if self.unknown:
             return ReportOutcome.COULD_NOT_CHECK
         return ReportOutcome.PASS
+
+    @property
+    def unknown(self) -> tuple[Check, ...]:
+        """The checks that could not be made, each with its reason."""
+        return tuple(c for c in self.checks if c.outcome is Outcome.UNKNOWN)
+
+    @property
+    def summary(self) -> Summary:
+        """The counts that every format shows."""
+        severities = [f.finding.severity for f in self.findings if f.waiver is None]
+        outcomes = [c.outcome for c in self.checks]
+        return Summary(
+            errors=severities.count(Severity.ERROR),
+            warnings=severities.count(Severity.WARNING),
+            infos=severities.count(Severity.INFO),
+            waived=len(self.findings) - len(severities),
+            passed=outcomes.count(Outcome.PASS),
+            not_applicable=outcomes.count(Outcome.NOT_APPLICABLE),
+            unknown=outcomes.count(Outcome.UNKNOWN),
+        )
+
+
+class RuleCard(Protocol):
+    """What a report says about a rule; `rules.rule.RuleMeta` is one."""
+
+    @property
+    def code(self) -> str:
+        """Such as "LC301"."""
+
+    @property
+    def name(self) -> str:
+        """Such as "missing-import"."""
+
+    @property
+    def summary(self) -> str:
+        """One sentence."""
+
+    @property
+    def severity(self) -> Severity:
+        """What a finding of this rule is when nothing changes it."""
+
+
+class DescribedRule(Protocol):
+    """A rule as a report needs it; `rules.rule.Rule` is one, so that `report` need not know the rules."""
+
+    @property
+    def meta(self) -> RuleCard:
+        """The card."""
+
+    @property
+    def page(self) -> str:
+        """The manual page, in Markdown."""
+
+
+def name_rules(report: Report, rules: Sequence[DescribedRule]) -> dict[str, str]:
+    """The name of every code in `rules` and in the findings; a Check carries only its code."""
+    names = {f.finding.code: f.finding.name for f in report.findings}
+    names.update((rule.meta.code, rule.meta.name) for rule in rules)
+    return names

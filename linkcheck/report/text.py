@@ -1,0 +1,117 @@
+"""Text for people, on a terminal or in a build log. Nothing is wrapped, so paths and commands can be copied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.model import Outcome, Severity
+from linkcheck.report.phrases import (
+    VERDICTS,
+    count_outcomes,
+    describe_unknown,
+    describe_waiver,
+    name_finding,
+    name_rule,
+)
+from linkcheck.report.printable import defuse_commands, printable, printable_lines
+from linkcheck.report.report import ReportOutcome, name_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from linkcheck.report.report import DescribedRule, Report, ReportedFinding
+
+#: What a line of a message or remedy begins with when it is a command or part of a build file (model.Finding).
+CODE_INDENT = "    "
+REMEDY_LABEL = "Fix:"
+#: Passed checks that a clean run shows; a directory of libraries has hundreds.
+LONGEST_PASS_LIST = 20
+
+#: ECMA-48 "select graphic rendition" parameters.
+_BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN = "1", "2", "1;31", "1;32", "1;33", "1;36"
+_SEVERITY_STYLES = {Severity.ERROR: _RED, Severity.WARNING: _YELLOW, Severity.INFO: _CYAN}
+_VERDICT_STYLES = {ReportOutcome.PASS: _GREEN, ReportOutcome.FAIL: _RED, ReportOutcome.COULD_NOT_CHECK: _YELLOW}
+_URGENCY = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+
+
+def render_text(report: Report, rules: Sequence[DescribedRule] = (), *, color: bool = False) -> str:
+    """Findings, the gravest first and the waived last; then what could not be checked; then one line of summary."""
+    names = name_rules(report, rules)
+    lines: list[str] = []
+    fixed_by: dict[str, str] = {}
+    for reported in sort_findings(report.findings):
+        lines.append(_head(reported, color))
+        # One fault often has several findings with one cure; said once, it stays readable.
+        earlier = fixed_by.setdefault(reported.finding.remedy, name_finding(reported.finding))
+        repeated = earlier if reported.finding.remedy and earlier != name_finding(reported.finding) else None
+        lines += [f"  {_paint_label(line, color)}" for line in describe_finding(reported, fixed_as=repeated)]
+        lines.append("")
+    for check in report.unknown:
+        lines.append(_paint("unknown", _YELLOW, color) + f" {name_rule(check.code, names)}: {printable(check.subject)}")
+        lines += [f"  {describe_unknown(check)}", ""]
+    if report.outcome is ReportOutcome.PASS:
+        lines += _describe_passes(report, names, color)
+    verdict = _paint(VERDICTS[report.outcome], _VERDICT_STYLES[report.outcome], color)
+    profile = _paint(f"(profile {printable(report.profile)})", _DIM, color)
+    lines.append(f"{verdict}: {count_outcomes(report)} {profile}")
+    return "".join(f"{defuse_commands(line)}\n" for line in lines)
+
+
+def _describe_passes(report: Report, names: dict[str, str], color: bool) -> Iterator[str]:
+    """What a clean run has shown, as far as a check can say it in words: a verdict without a reason is not trusted."""
+    told = [check for check in report.checks if check.outcome is Outcome.PASS and check.reason]
+    for check in told[:LONGEST_PASS_LIST]:
+        head = f"{_paint('ok', _GREEN, color)} {name_rule(check.code, names)}: {printable(check.subject)}"
+        yield f"{head}: {printable(check.reason)}"
+    if len(told) > LONGEST_PASS_LIST:
+        yield f"ok … and {len(told) - LONGEST_PASS_LIST} more, all of them in --format json"
+    if told:
+        yield ""
+
+
+def sort_findings(findings: Sequence[ReportedFinding]) -> list[ReportedFinding]:
+    """Unwaived errors, warnings, information, then what is waived; otherwise in the report's order."""
+    return sorted(findings, key=lambda f: (f.waiver is not None, _URGENCY.index(f.finding.severity)))
+
+
+def describe_finding(reported: ReportedFinding, *, fixed_as: str | None = None) -> Iterator[str]:
+    """The lines below a finding's headline, printable: message, remedy (or the finding that has the same), waiver.
+
+    The evidence is for programs (JSON, SARIF); a message says in words what of it matters.
+    """
+    finding = reported.finding
+    yield from printable_lines(finding.message)
+    if fixed_as is not None:
+        yield f"{REMEDY_LABEL} as for {fixed_as} above"
+    elif finding.remedy:
+        yield from _describe_remedy(printable_lines(finding.remedy))
+    if reported.waiver is not None:
+        yield f"Waived {describe_waiver(reported.waiver)}"
+
+
+def _describe_remedy(lines: list[str]) -> Iterator[str]:
+    """The remedy under one label; lines of code keep the indent that makes them stand out, and no more."""
+    if lines[0].startswith(CODE_INDENT):
+        yield REMEDY_LABEL
+    else:
+        yield f"{REMEDY_LABEL} {lines.pop(0)}"
+    yield from lines
+
+
+def _head(reported: ReportedFinding, color: bool) -> str:
+    finding = reported.finding
+    if reported.waiver is None:
+        word = _paint(finding.severity.value, _SEVERITY_STYLES[finding.severity], color)
+    else:
+        word = _paint(f"waived {finding.severity.value}", _DIM, color)
+    return f"{word} {_paint(name_finding(finding), _BOLD, color)}: {printable(finding.primary.path)}"
+
+
+def _paint_label(line: str, color: bool) -> str:
+    if line.startswith(REMEDY_LABEL):
+        return _paint(REMEDY_LABEL, _BOLD, color) + line.removeprefix(REMEDY_LABEL)
+    return line
+
+
+def _paint(text: str, style: str, color: bool) -> str:
+    return f"\x1b[{style}m{text}\x1b[0m" if color else text

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from linkcheck.model import Check, Outcome, Severity
+from linkcheck.report.report import ReportOutcome, Summary, name_rules
+from tests.unit.report.samples import (
+    CHECKS,
+    CLEAN,
+    DUPLICATE,
+    FULL,
+    MISSING_IMPORT,
+    NOTHING,
+    RULES,
+    UNKNOWN,
+    UNRESOLVED,
+    WAIVER,
+    report_of,
+)
+
+
+def test_an_error_that_no_waiver_accepts_fails() -> None:
+    assert FULL.outcome is ReportOutcome.FAIL
+    assert FULL.outcome.exit_status == 1
+
+
+def test_warnings_information_and_waived_errors_pass() -> None:
+    info = replace(UNRESOLVED, severity=Severity.INFO)
+    assert report_of(UNRESOLVED, info).outcome is ReportOutcome.PASS
+    assert report_of(DUPLICATE, waiver=WAIVER).outcome is ReportOutcome.PASS
+    assert CLEAN.outcome.exit_status == 0
+
+
+def test_what_could_not_be_seen_is_no_pass_and_no_failure() -> None:
+    assert UNKNOWN.outcome is ReportOutcome.COULD_NOT_CHECK
+    assert NOTHING.outcome is ReportOutcome.COULD_NOT_CHECK
+    assert report_of(MISSING_IMPORT, checks=CHECKS).outcome is ReportOutcome.FAIL
+    assert UNKNOWN.outcome.exit_status == 2
+
+
+def test_every_check_and_finding_is_counted_once() -> None:
+    assert FULL.summary == Summary(errors=1, warnings=1, infos=0, waived=1, passed=1, not_applicable=1, unknown=1)
+
+
+def test_a_checks_rule_is_named_by_the_rules_or_by_a_finding() -> None:
+    names = name_rules(FULL, RULES)
+    assert names["LC302"] == "private-definition"
+    assert names["LC403"] == "duplicate-library"
+    assert "LC204" not in names
+    assert name_rules(report_of(checks=(Check("LC204", "x", Outcome.PASS),)), ()) == {}
