@@ -1,1 +1,47 @@
-"""The rules, one a file. They read no file and print nothing."""
+"""The rules, one a file. They read no file and print nothing.
+
+ALL_RULES is the one list: written by hand, so that "go to definition" always works, and in the order of the codes.
+"""
+
+from __future__ import annotations
+
+from linkcheck.rules import (
+    duplicate_library,
+    expired_waiver,
+    forbidden_needed,
+    malformed_elf,
+    missing_export,
+    missing_import,
+    missing_needed,
+    not_a_shared_object,
+    private_definition,
+    private_thread_local,
+    soname_mismatch,
+    split_state,
+    unreachable_needed,
+    unresolved_needed,
+    unused_waiver,
+    wrong_machine,
+)
+
+ALL_RULES = (
+    not_a_shared_object.RULE,  # LC101
+    wrong_machine.RULE,  # LC102
+    malformed_elf.RULE,  # LC103
+    soname_mismatch.RULE,  # LC104
+    missing_needed.RULE,  # LC201
+    unresolved_needed.RULE,  # LC202
+    unreachable_needed.RULE,  # LC203
+    forbidden_needed.RULE,  # LC204
+    missing_import.RULE,  # LC301
+    private_definition.RULE,  # LC302
+    missing_export.RULE,  # LC306
+    split_state.RULE,  # LC401
+    duplicate_library.RULE,  # LC403
+    private_thread_local.RULE,  # LC404
+    unused_waiver.RULE,  # LC901
+    expired_waiver.RULE,  # LC902
+)
+
+#: Every code, for policies to be checked against.
+ALL_CODES = tuple(rule.meta.code for rule in ALL_RULES)

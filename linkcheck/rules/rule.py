@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from linkcheck.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from linkcheck.policy.settings import Settings, State
 
 
-@dataclass(frozen=True, slots=True)
-class RuleMeta:
+class RuleMeta(Value):
     """The card of a rule: `code` selects by prefix, `name` is for people and reads well in "allow <name>"."""
 
     code: str
@@ -24,8 +24,7 @@ class RuleMeta:
     since: str
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Value):
     """A file that somebody names or proposes to link or to load, before any process is made of it."""
 
     identity: FileIdentity
@@ -37,8 +36,7 @@ class Candidate:
     stands_for: State | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Value):
     """One rule: its card, its manual page in Markdown, and what it looks at.
 
     Each check yields a Finding for every fault and a Check for every subject that passed, did not apply or could not

@@ -1,0 +1,202 @@
+"""LC306 missing-export: a library that is to own a shared state does not export its symbols.
+
+## What it checks
+
+That a library which is to stand in for the owner of a shared state exports every symbol of that state: defined in the
+dynamic symbol table, not local, not hidden, and bindable without naming an old version. Of several mangled names for
+one symbol (a constructor's C1 and C2) any one counts.
+
+`linkcheck prebuilt` asks it of the file that it judges, for every symbol of the state. `linkcheck verify` asks it of
+every loaded owner, for those symbols that some loaded file imports, and of every file whose role has an `export` list.
+
+## Why it matters
+
+What the owner does not export, nobody can share. Dependents then fail to link, or somebody makes them link by adding
+the source or an archive, and every such file has its own copy of the state.
+
+## Bad
+
+```console
+$ g++ -shared -fPIC -fvisibility=hidden caller_stream.cpp -Wl,-soname,libextension_cuda.so -o libextension_cuda.so
+$ linkcheck prebuilt libextension_cuda.so
+```
+
+Here a user of the owner bears the owner's name, and imports the symbols itself:
+
+```console
+$ mkdir real && g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so -o real/libextension_cuda.so
+$ g++ -shared -fPIC delegate.cpp -Lreal -lextension_cuda -Wl,-soname,libextension_cuda.so -o libextension_cuda.so
+$ linkcheck prebuilt libextension_cuda.so
+```
+
+## Good
+
+```console
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so -o libextension_cuda.so
+$ linkcheck prebuilt libextension_cuda.so
+```
+
+## Causes and remedies
+
+* `-fvisibility=hidden` without an export macro, `-Wl,--exclude-libs,ALL` or a version script hides them: export them.
+* The linker left the archive that holds the code out: link it with `-Wl,--whole-archive`, in the owner only.
+* The file is another library, often a consumer of the owner: name the owner.
+* An old build does not have the symbol yet: update it.
+
+## Options
+
+`symbols` of a `[[state]]` and `export` of a `[[role]]` in the policy list what must be exported.
+
+## What it cannot see
+
+Whether the code behind a symbol is the right one. When the dynamic symbol table cannot be read as a whole, a symbol
+that was not found is reported as unknown, not as missing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.errors import UndemangledNameError
+from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity
+from linkcheck.policy.patterns import matches_any
+from linkcheck.policy.settings import State
+from linkcheck.policy.symbols import matching_exports, matching_imports
+from linkcheck.rules.ownership import owner_modules, roles_of
+from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.rules.wording import counted, demanded_by, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.model import Image, LoadSet, RuleResult, Symbol
+    from linkcheck.policy.settings import Role, Settings, SymbolSpec
+    from linkcheck.rules.rule import Candidate
+
+META = RuleMeta(
+    "LC306",
+    "missing-export",
+    "a library that is to own a shared state does not export its symbols",
+    Severity.ERROR,
+    "0.1",
+)
+
+
+def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]:
+    """Yield a finding when the candidate lacks exports of its state.
+
+    Raises MalformedElfError when a symbol table entry that is looked at does not fit the file.
+    """
+    path = candidate.identity.path
+    state = candidate.stands_for
+    image = candidate.image
+    if state is None:
+        yield Check(META.code, path, Outcome.NOT_APPLICABLE, "the file stands in for no owner library")
+        return
+    if image is None or image.kind is not FileKind.SHARED_OBJECT:
+        yield Check(META.code, path, Outcome.NOT_APPLICABLE, "the file is no shared object")
+        return
+    try:
+        missing = [spec for spec in state.symbols if not _bindable_exports(image, spec)]
+    except UndemangledNameError as error:
+        yield Check(META.code, path, Outcome.UNKNOWN, str(error))
+        return
+    if not missing:
+        yield Check(
+            META.code, path, Outcome.PASS, f"exports {counted(len(state.symbols), 'symbol')} of the {state.name}"
+        )
+    elif image.symbols.unseen is not None:
+        names = ", ".join(spec.text for spec in missing)
+        yield Check(META.code, path, Outcome.UNKNOWN, f"{names}: not found, but {image.symbols.unseen}")
+    else:
+        yield _finding(
+            path, image, state, missing, f"the {len(state.symbols)} symbols of the {state.name}", len(state.symbols)
+        )
+
+
+def check_load_set(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
+    """Yield a result for each loaded owner that others import from, and for each file whose role lists exports."""
+    for state in settings.states:
+        used = [
+            spec for spec in state.symbols if any(matching_imports(m.image.symbols, spec) for m in load_set.modules)
+        ]
+        for index in owner_modules(state, load_set) if used else ():
+            yield _judge_exports(load_set.modules[index].image, state, used)
+    for index, module in enumerate(load_set.modules):
+        for role in roles_of(index, load_set, settings):
+            if role.export:
+                yield _judge_exports(module.image, role, list(role.export))
+
+
+def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec]) -> RuleResult:
+    """Judge what `source`, the state that `image` owns or the role that it plays, wants to be exported."""
+    missing = [spec for spec in wanted if not matching_exports(image.symbols, spec)]
+    if not missing:
+        whose = f"of the {source.name}" if isinstance(source, State) else demanded_by(source)
+        return Check(META.code, image.path, Outcome.PASS, f"exports {counted(len(wanted), 'symbol')} {whose}")
+    if image.symbols.unseen is not None:
+        return Check(META.code, image.path, Outcome.UNKNOWN, image.symbols.unseen)
+    if isinstance(source, State):
+        of = f"the symbols of the {source.name} that other files import here"
+        return _finding(image.path, image, source, missing, of, len(wanted))
+    texts = [spec.text for spec in missing]
+    return Finding(
+        META.code,
+        META.name,
+        META.severity,
+        Confidence.HIGH,
+        f"{image.path} does not export {listed(texts, 'or')}, {demanded_by(source)}, so no other file can use them.",
+        "Export the symbols with default visibility: look for -fvisibility=hidden, --exclude-libs, version scripts.",
+        Location(image.path, texts[0]),
+        evidence={"missing": list(texts)},
+    )
+
+
+def _bindable_exports(image: Image, spec: SymbolSpec) -> tuple[Symbol, ...]:
+    """The definitions that a new link can bind to: one of a hidden version (`name@V`) answers only who asks for V."""
+    return tuple(s for s in matching_exports(image.symbols, spec) if s.version is None or not s.version.hidden)
+
+
+def _finding(path: str, image: Image, state: State, missing: list[SymbolSpec], of: str, wanted: int) -> Finding:
+    reasons = {spec.text: _why(image, spec) for spec in missing}
+    owners = [needed for needed in image.needed if matches_any(needed, state.owner)]
+    absent = "; ".join(f"{text} ({why})" if why else text for text, why in reasons.items())
+    count = "none" if len(missing) == wanted else f"only {wanted - len(missing)}"
+    message = (
+        f"{path} exports {count} of {of}; missing: {absent}. "
+        "What it does not export nobody can share, and every file that brings its own definition has its own copy."
+    )
+    if owners:
+        message += f" It needs {owners[0]} itself: it is a user of the owner, not the owner."
+        remedy = f"Name {owners[0]}, the library that it needs, instead of this file."
+    else:
+        remedy = (
+            "Export the symbols with default visibility (look for -fvisibility=hidden, --exclude-libs and version "
+            "scripts), or name the library that has them."
+        )
+    return Finding(
+        code=META.code,
+        name=META.name,
+        severity=META.severity,
+        confidence=Confidence.HIGH,
+        message=message,
+        remedy=remedy,
+        primary=Location(path, missing[0].text),
+        related=tuple(Location(path, spec.text) for spec in missing[1:]),
+        evidence={"missing": [spec.text for spec in missing], "needed_owners": list(owners)},
+    )
+
+
+def _why(image: Image, spec: SymbolSpec) -> str:
+    """What the file holds in place of the export; empty when nothing is seen of it."""
+    if matching_imports(image.symbols, spec):
+        return "imported, not defined"
+    for symbol in matching_exports(image.symbols, spec):
+        if symbol.version is not None:
+            return f"only as {symbol.name}@{symbol.version.name}, which new links do not bind to"
+    if image.symbols.private(spec.mangled) or any(s.defined and s.name in spec.mangled for s in image.symbols):
+        return "defined, but hidden or local"
+    return ""
+
+
+RULE = Rule(META, __doc__ or "", check_file=check_file, check_load_set=check_load_set)

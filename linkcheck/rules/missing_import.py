@@ -1,0 +1,146 @@
+"""LC301 missing-import: a file does not import a symbol that its role says it must take from the owner.
+
+## What it checks
+
+Every role of the policy with an `import` list (and `--require-import`): each file that plays the role must have the
+symbols as undefined entries of its dynamic symbol table. The built-in profile asks it of programs (the accessor and
+the guard of the caller stream) and of libraries that declare the owner or that register a CUDA delegate (the
+accessor).
+
+## Why it matters
+
+An import is what makes the loader bind a use to the owner's one copy. A file that carries its own copy needs no
+import, and when that copy is hidden and stripped nothing else is left to see: no symbol, no string. So the import
+has to be there. `strip` cannot remove it, and it does not depend on section headers.
+
+## Bad
+
+```console
+$ g++ -c -fPIC caller_stream.cpp && ar rcs libextension_cuda.a caller_stream.o
+$ g++ runner.cpp libextension_cuda.a -o runner && strip -s runner
+$ nm -D runner | grep CallerStream || echo nothing
+nothing
+$ linkcheck verify runner
+```
+
+## Good
+
+```console
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so -o libextension_cuda.so
+$ g++ runner.cpp -L. -lextension_cuda -Wl,-rpath,'$ORIGIN' -o runner && strip -s runner
+$ nm -D runner | grep getCallerStream
+                 U _ZN10executorch9extension4cuda15getCallerStreamEv
+$ linkcheck verify runner
+```
+
+## Causes and remedies
+
+* A static archive, or an archive renamed to `.so`, on the link line: `linkcheck prebuilt FILE` names it.
+* `--whole-archive`, an object library, or the source file compiled into the program: take them out.
+* The file really never uses the state: then it does not play that role; narrow `files` of the role.
+
+## Options
+
+`import` of a `[[role]]`; `--require-import SYMBOL`.
+
+A program that is found in a named directory, and not named itself, is left alone when it has no PT_TLS segment and
+nothing it loads touches the state: then it can hold no copy of a thread_local.
+
+## What it cannot see
+
+Uses through dlsym, and whether an import is ever called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.policy.symbols import matching_imports
+from linkcheck.rules.ownership import defined_symbols, is_owner, private_symbols, roles_of, stands_apart, state_of
+from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.rules.wording import consequence, counted, demanded_by, link_remedy, owner_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.model import Image, LoadSet, Module, RuleResult
+    from linkcheck.policy.settings import Role, Settings, State, SymbolSpec
+
+META = RuleMeta(
+    "LC301", "missing-import", "a file does not import what it must share with its owner", Severity.ERROR, "0.1"
+)
+
+
+def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
+    """Yield one result for each file and role with an `import` list."""
+    for role in settings.roles:
+        if stands_apart(role, load_set, settings):
+            reason = f"no {role.name}: it has no thread-local storage, and nothing it loads touches the state"
+            yield Check(META.code, load_set.root.path, Outcome.NOT_APPLICABLE, reason)
+    for index, module in enumerate(load_set.modules):
+        image = module.image
+        for role in roles_of(index, load_set, settings):
+            wanted = tuple(spec for spec in role.import_ if not _owns(image, spec, load_set, settings))
+            missing = tuple(spec for spec in wanted if not matching_imports(image.symbols, spec))
+            if not wanted:
+                continue
+            if not missing:
+                yield Check(META.code, image.path, Outcome.PASS, f"imports {counted(len(wanted), 'symbol')} it must")
+            elif image.symbols.unseen is not None:
+                yield Check(META.code, image.path, Outcome.UNKNOWN, image.symbols.unseen)
+            else:
+                yield _finding(module, role, missing, settings)
+
+
+def _owns(image: Image, spec: SymbolSpec, load_set: LoadSet, settings: Settings) -> bool:
+    state = state_of(spec, settings)
+    return state is not None and is_owner(image, state, load_set)
+
+
+def _finding(module: Module, role: Role, missing: tuple[SymbolSpec, ...], settings: Settings) -> Finding:
+    image = module.image
+    state = state_of(missing[0], settings)
+    what = missing[0].text if len(missing) == 1 else f"{missing[0].text} and {counted(len(missing) - 1, 'more symbol')}"
+    owner = f" from {owner_text(state)}" if state else ""
+    message = (
+        f"{image.path} does not import {what}{owner}, {demanded_by(role)} (it has "
+        f"{counted(sum(1 for _ in image.symbols.imports()), 'other import')}). {_where_the_copy_is(module, state)}"
+    )
+    return Finding(
+        META.code,
+        META.name,
+        META.severity,
+        Confidence.HIGH,
+        message + consequence(state),
+        link_remedy(state),
+        Location(image.path, _symbol_name(missing[0])),
+        evidence={
+            "missing": [_symbol_name(spec) for spec in missing],
+            "needed": list(image.needed),
+            "role": role.name,
+            "state": state.name if state else None,
+            "thread_local_bytes": image.tls.memory_size if image.tls else 0,
+        },
+    )
+
+
+def _where_the_copy_is(module: Module, state: State | None) -> str:
+    if state is None:
+        return "Without the import nothing binds it to the definition in another file."
+    if defined := defined_symbols(module.image, state):
+        return f"It defines {_symbol_text(defined[0], state)} itself, so it has its own copy of the {state.name}."
+    if private := private_symbols(module, state):
+        return f"Its .symtab defines {_symbol_text(private[0], state)}, so it has a hidden copy of the {state.name}."
+    return f"So it has a hidden copy of the {state.name}, or does not use the {state.name} at all."
+
+
+def _symbol_text(name: str, state: State) -> str:
+    return next((spec.text for spec in state.symbols if name in spec.mangled), name)
+
+
+def _symbol_name(spec: SymbolSpec) -> str:
+    return spec.mangled[0] if spec.mangled else spec.text
+
+
+RULE = Rule(META, __doc__ or "", check_load_set=check)

@@ -1,0 +1,167 @@
+"""Who owns, defines and imports a state in one load set: the questions several rules ask. Judges nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.model import FoundBy, unique
+from linkcheck.policy.file_patterns import means_file
+from linkcheck.policy.patterns import matches_any
+from linkcheck.policy.settings import ROOT_OWNER
+from linkcheck.policy.symbols import matching_exports, matching_imports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from linkcheck.model import Image, LoadSet, Module, Unresolved
+    from linkcheck.policy.settings import Role, Settings, State, SymbolSpec
+
+
+def needs_any(image: Image, patterns: tuple[str, ...]) -> bool:
+    """Whether a DT_NEEDED of `image` matches one of `patterns`; of a path, which a library without SONAME leaves, the
+    last part counts.
+    """
+    return any(matches_any(needed.rpartition("/")[2], patterns) for needed in image.needed)
+
+
+def is_owner(image: Image, state: State, load_set: LoadSet) -> bool:
+    """Whether `image` may define `state`: by its SONAME (file name without one), or as the program it starts from.
+
+    A library that is judged on its own is no program, and a copy in it stays a copy.
+    """
+    if ROOT_OWNER in state.owner and image is load_set.root and image.is_executable:
+        return True
+    return matches_any(image.name, state.owner)
+
+
+def owner_modules(state: State, load_set: LoadSet) -> tuple[int, ...]:
+    """Indices of the load set's modules that may define `state`."""
+    return tuple(i for i, m in enumerate(load_set.modules) if is_owner(m.image, state, load_set))
+
+
+def defined_symbols(image: Image, state: State) -> tuple[str, ...]:
+    """Names of `state`'s symbols that `image` defines for others to bind to."""
+    return tuple(s.name for spec in state.symbols for s in matching_exports(image.symbols, spec))
+
+
+def imported_symbols(image: Image, state: State) -> tuple[str, ...]:
+    """Names of `state`'s symbols that `image` imports."""
+    return tuple(s.name for spec in state.symbols for s in matching_imports(image.symbols, spec))
+
+
+def private_symbols(module: Module, state: State) -> tuple[str, ...]:
+    """Names of `state`'s symbols that `module` defines for itself only, as far as its .symtab tells.
+
+    The system's own libraries are not asked: nobody links a copy into them, and a .symtab can be large.
+    """
+    names = {name for spec in state.symbols for name in spec.mangled}
+    if not names or module.found_by in _SYSTEM:
+        return ()
+    return module.image.symbols.private(names)
+
+
+_SYSTEM = frozenset({FoundBy.CACHE, FoundBy.DEFAULT, FoundBy.INTERPRETER})
+
+
+def state_names(state: State, load_set: LoadSet) -> tuple[str, ...]:
+    """The symbol table names of `state`: those the policy spells out, and those its patterns match in this load set."""
+    names = [name for spec in state.symbols for name in spec.mangled]
+    for spec in state.symbols:
+        if not spec.mangled:
+            for module in load_set.modules:
+                names += [s.name for s in matching_exports(module.image.symbols, spec)]
+                names += [s.name for s in matching_imports(module.image.symbols, spec)]
+    return unique(names)
+
+
+def definers(load_set: LoadSet, names: Iterable[str]) -> tuple[int, ...]:
+    """Indices of the modules that define one of `names` for others to bind to."""
+    wanted = tuple(names)
+    return tuple(
+        index
+        for index, module in enumerate(load_set.modules)
+        if any(module.image.symbols.exported(name) for name in wanted)
+    )
+
+
+def state_of(spec: SymbolSpec, settings: Settings) -> State | None:
+    """The state that `spec` is a symbol of, for messages that name what is at stake."""
+    for state in settings.states:
+        for other in state.symbols:
+            if other.text == spec.text or set(other.mangled) & set(spec.mangled):
+                return state
+    return None
+
+
+def state_owned_by(patterns: Iterable[str], settings: Settings) -> State | None:
+    """The state whose owner a role's `need` list asks for, if any."""
+    wanted = set(patterns)
+    return next((state for state in settings.states if wanted & set(state.owner)), None)
+
+
+def missing_libraries(load_set: LoadSet, settings: Settings) -> tuple[Unresolved, ...]:
+    """The unresolved NEEDED entries that could hold a definition nobody has seen.
+
+    Libraries the policy declares external are taken not to hold any state.
+    """
+    return tuple(u for u in load_set.unresolved if not matches_any(u.needed, settings.external))
+
+
+def is_opened(index: int, load_set: LoadSet) -> bool:
+    """Whether somebody dlopens module `index`; it may have been loaded before, because another file needs it."""
+    return any(opened.module == index for opened in load_set.opened)
+
+
+def roles_of(index: int, load_set: LoadSet, settings: Settings) -> tuple[Role, ...]:
+    """The roles that module `index` of the load set plays."""
+    global _latest  # six rules ask this of every file of one load set, one rule after the other
+    if _latest is None or _latest[0] is not load_set or _latest[1] is not settings:
+        _latest = (load_set, settings, {})
+    known = _latest[2].get(index)
+    if known is None:
+        known = _latest[2][index] = tuple(
+            role
+            for role in settings.roles
+            if _plays(role, index, load_set) and not (index == 0 and stands_apart(role, load_set, settings))
+        )
+    return known
+
+
+#: The load set and settings that were asked about last, and the roles of its modules as far as they are known.
+_latest: tuple[LoadSet, Settings, dict[int, tuple[Role, ...]]] | None = None
+
+
+def stands_apart(role: Role, load_set: LoadSet, settings: Settings) -> bool:
+    """Whether the root, a program found in a directory, has nothing to do with what the importing `role` shares.
+
+    That is so when its load set touches none of the states and it cannot hide a copy: a copy of a thread_local takes a
+    PT_TLS segment, which neither hidden visibility nor strip removes. A program that the user names is never let off.
+    """
+    if load_set.named or not role.import_ or not _plays(role, 0, load_set):
+        return False
+    if load_set.root.symbols.unseen is not None:
+        return False
+    states = [state for spec in role.import_ if (state := state_of(spec, settings)) is not None]
+    return bool(states) and all(
+        state.thread_local
+        and load_set.root.tls is None
+        and not any(imported_symbols(m.image, state) or defined_symbols(m.image, state) for m in load_set.modules)
+        and not any(
+            matches_any(name, state.owner) for m in load_set.modules for name in (m.image.name, *m.image.needed)
+        )
+        for state in states
+    )
+
+
+def _plays(role: Role, index: int, load_set: LoadSet) -> bool:
+    module = load_set.modules[index]
+    image = module.image
+    if role.roots_only and index != 0 and not is_opened(index, load_set):
+        return False
+    if role.kind != "any" and (role.kind == "executable") is not image.is_executable:
+        return False
+    if not means_file(image, role.files):
+        return False
+    if role.when_need and not needs_any(image, role.when_need):
+        return False
+    return not role.when_import or any(matching_imports(image.symbols, spec) for spec in role.when_import)

@@ -1,0 +1,137 @@
+"""LC404 private-thread-local: a file has thread-local storage of its own where it must import a shared one.
+
+## What it checks
+
+Files whose role says that they must import a state that is a `thread_local` of its owner: when such a file imports
+nothing of the state, but has a PT_TLS segment, the segment is what a hidden, stripped private copy leaves behind.
+
+## Why it matters
+
+It says where the second copy is when no symbol is left to say so. It is inferred, so the confidence is medium: the
+segment may hold other thread-local variables. For a dlopened file (`--dlopen`, `[[dlopen]]`) that plays no
+importing role it is a warning: such a file may have nothing to do with the state. A file that exports definitions of
+the state's symbols leaves no doubt, and is always an error.
+
+## Bad
+
+```console
+$ g++ -c -fPIC -fvisibility=hidden caller_stream.cpp && ar rcs libextension_cuda.a caller_stream.o
+$ g++ -fvisibility=hidden runner.cpp libextension_cuda.a -Wl,--exclude-libs,ALL -o runner && strip -s runner
+$ readelf -lW runner | grep -o '^  TLS '
+  TLS
+$ linkcheck verify runner
+```
+
+## Good
+
+```console
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so -o libextension_cuda.so
+$ g++ runner.cpp -L. -lextension_cuda -Wl,-rpath,'$ORIGIN' -o runner && strip -s runner
+$ readelf -lW runner | grep '^  TLS ' || echo nothing
+nothing
+$ linkcheck verify runner
+```
+
+## Causes and remedies
+
+As for LC301: link the shared owner.
+
+## Options
+
+`thread-local = true` of the `[[state]]`; with `only-with-owner` it asks only in processes that load an owner.
+
+## What it cannot see
+
+A private copy that is not thread-local, and one that was linked into a file which also imports the owner's symbols.
+
+A hidden, stripped copy in a library that the program needs and that plays no role (it does not register a CUDA
+delegate and does not need the owner): it looks like any library with thread-local storage, such as libstdc++. Give it
+a role with an `import` list, or `--require-import` in a check of that file. When such a library is opened, it is the
+warning above.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.rules.ownership import (
+    defined_symbols,
+    imported_symbols,
+    is_opened,
+    is_owner,
+    owner_modules,
+    roles_of,
+    state_of,
+)
+from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.rules.wording import counted, link_remedy, owner_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.model import Image, LoadSet, RuleResult
+    from linkcheck.policy.settings import Settings, State
+
+META = RuleMeta(
+    "LC404",
+    "private-thread-local",
+    "a file has thread-local storage where it must import a shared one",
+    Severity.ERROR,
+    "0.1",
+)
+
+
+def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
+    """Yield one result for each file and thread-local state that it must import or, being dlopened, may well use."""
+    for index, module in enumerate(load_set.modules):
+        demanded = {
+            state.name
+            for role in roles_of(index, load_set, settings)
+            for spec in role.import_
+            if (state := state_of(spec, settings)) is not None
+        }
+        for state in settings.states:
+            if not state.thread_local or is_owner(module.image, state, load_set):
+                continue
+            if state.only_with_owner and not owner_modules(state, load_set):
+                continue
+            if state.name in demanded or is_opened(index, load_set):
+                yield _judge(module.image, state, demanded=state.name in demanded)
+
+
+def _judge(image: Image, state: State, *, demanded: bool) -> RuleResult:
+    if imported_symbols(image, state):
+        return Check(META.code, image.path, Outcome.PASS, f"imports the {state.name}")
+    if image.symbols.unseen is not None:
+        return Check(META.code, image.path, Outcome.UNKNOWN, image.symbols.unseen)
+    if image.tls is None:
+        return Check(META.code, image.path, Outcome.NOT_APPLICABLE, "no PT_TLS segment")
+    certain = bool(defined_symbols(image, state))
+    size = counted(image.tls.memory_size, "byte")
+    message = (
+        f"{image.path} has {size} of thread-local storage of its own (PT_TLS) and imports nothing of the {state.name}, "
+        f"which is a thread_local of {owner_text(state)}."
+    )
+    if certain:
+        message += " It defines the symbols itself, so the storage is a second copy."
+    elif demanded:
+        message += " A private copy whose symbols are hidden or stripped looks just like this."
+    else:
+        message += (
+            " A private copy whose symbols are hidden or stripped looks just like this; but no role says that the file "
+            "must import the symbols, so the storage may be for something else."
+        )
+    return Finding(
+        META.code,
+        META.name,
+        META.severity if demanded or certain else Severity.WARNING,
+        Confidence.HIGH if certain else Confidence.MEDIUM if demanded else Confidence.LOW,
+        message,
+        link_remedy(state),
+        Location(image.path, state.symbols[0].mangled[0] if state.symbols[0].mangled else state.symbols[0].text),
+        evidence={"thread_local_bytes": image.tls.memory_size, "state": state.name, "demanded": demanded},
+    )
+
+
+RULE = Rule(META, __doc__ or "", check_load_set=check)

@@ -1,0 +1,112 @@
+"""LC203 unreachable-needed: a needed library exists, but no search path of the file that needs it leads there.
+
+## What it checks
+
+For every DT_NEEDED entry that the loader would not find, the neighbourhood is looked through: the named directories,
+the directory of every file of the load set, `lib` and `lib64` in it and beside it, and the one above it. A file of
+that very name found there is this finding; none is LC202.
+
+## Why it matters
+
+The program does not start although the library is shipped. Typical: DT_RUNPATH of the program serves only the
+program's own DT_NEEDED entries, not those of the libraries it loads (DT_RPATH did).
+
+## Bad
+
+```console
+$ mkdir lib
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so -o lib/libextension_cuda.so
+$ g++ -shared -fPIC delegate.cpp -Llib -lextension_cuda -o lib/libdelegate.so    # no RUNPATH of its own
+$ linkcheck verify lib/libdelegate.so
+```
+
+## Good
+
+```console
+$ mkdir lib
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so -o lib/libextension_cuda.so
+$ g++ -shared -fPIC delegate.cpp -Llib -lextension_cuda -Wl,-rpath,'$ORIGIN' -o lib/libdelegate.so
+$ linkcheck verify lib/libdelegate.so
+```
+
+## Causes and remedies
+
+* Add `$ORIGIN/...` to the DT_RUNPATH of the file that needs the library, not of the program above it.
+* In CMake: `set_target_properties(<target> PROPERTIES INSTALL_RPATH "$ORIGIN/...")`.
+
+## Options
+
+`--library-path DIR` makes a directory reachable, as LD_LIBRARY_PATH does.
+
+## What it cannot see
+
+Files outside that neighbourhood.
+"""
+
+from __future__ import annotations
+
+from posixpath import dirname, relpath
+from typing import TYPE_CHECKING
+
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.policy.patterns import matches_any
+from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.rules.wording import library_path_line, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.model import LoadSet, RuleResult
+    from linkcheck.policy.settings import Settings
+
+META = RuleMeta(
+    "LC203", "unreachable-needed", "a needed library exists, but no search path leads to it", Severity.ERROR, "0.1"
+)
+
+
+def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
+    """Yield a finding for each unresolved name that exists nearby, or one pass for the whole load set."""
+    found = False
+    for unresolved in load_set.unresolved:
+        if not unresolved.elsewhere or unresolved.rejected or matches_any(unresolved.needed, settings.external):
+            continue
+        found = True
+        path = load_set.modules[unresolved.module].image.path
+        directory = dirname(unresolved.elsewhere[0]) or "."
+        origin = origin_entry(path, directory)
+        yield Finding(
+            META.code,
+            META.name,
+            META.severity,
+            Confidence.HIGH,
+            f"{path} needs {unresolved.needed}, which exists at {listed(unresolved.elsewhere)}, but no search path "
+            f"of {path} leads there. Searched:" + "".join(f"\n    {searched}" for searched in unresolved.directories),
+            "\n".join(
+                (
+                    f"Give {path} a search path of its own:",
+                    f"    -Wl,-rpath,'{origin}'",
+                    f'    set_target_properties(<target> PROPERTIES INSTALL_RPATH "{origin}")',
+                    "or append the directory at run time:",
+                    library_path_line(directory),
+                )
+            ),
+            Location(path, unresolved.needed),
+            related=tuple(Location(other) for other in unresolved.elsewhere),
+            evidence={
+                "needed": unresolved.needed,
+                "searched": list(unresolved.directories),
+                "exists": list(unresolved.elsewhere),
+                "add": origin,
+            },
+        )
+    if not found:
+        yield Check(META.code, load_set.root.path, Outcome.PASS)
+
+
+def origin_entry(path: str, directory: str) -> str:
+    """The RUNPATH element that leads from the directory of `path` to `directory`."""
+    relative = relpath(directory, dirname(path) or ".")
+    return "$ORIGIN" if relative == "." else f"$ORIGIN/{relative}"
+
+
+RULE = Rule(META, __doc__ or "", check_load_set=check)

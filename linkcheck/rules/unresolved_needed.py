@@ -1,0 +1,126 @@
+"""LC202 unresolved-needed: a library that a file needs is nowhere the loader may look.
+
+## What it checks
+
+Every DT_NEEDED entry of every file in the load set is searched for as ld.so searches (man 8 ld.so): DT_RPATH,
+`--library-path`, DT_RUNPATH, ld.so.cache, the default directories. The environment counts as empty:
+`LD_LIBRARY_PATH` of the shell that runs linkcheck is not used.
+
+## Why it matters
+
+The program does not start: "cannot open shared object file: No such file or directory". Build machines hide it with
+`LD_LIBRARY_PATH`, absolute build paths or an installed toolkit.
+
+## Bad
+
+```console
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so.1 -o libextension_cuda.so
+$ g++ runner.cpp -L. -lextension_cuda -Wl,-rpath,'$ORIGIN' -o runner    # records .so.1
+$ linkcheck verify runner
+```
+
+## Good
+
+```console
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so.1 -o libextension_cuda.so
+$ ln -s libextension_cuda.so libextension_cuda.so.1
+$ g++ runner.cpp -L. -lextension_cuda -Wl,-rpath,'$ORIGIN' -o runner
+$ linkcheck verify runner
+```
+
+## Causes and remedies
+
+* The library belongs to the target machine (a driver, a toolkit): list it under `external`, or pass `--library-path`.
+* Only the unversioned development name is there: the file that the recorded SONAME names has to be there too.
+* It was never shipped: ship it and add a relative search path.
+
+## Options
+
+`external` in the policy; `--external PATTERN`; `--library-path DIR`; `--root DIR` for a sysroot.
+
+## What it cannot see
+
+Libraries that the program opens by name with dlopen, unless they are declared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.policy.patterns import matches_any
+from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.rules.wording import chain_text, counted, library_path_line, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.model import LoadSet, RuleResult, Unresolved
+    from linkcheck.policy.settings import Settings
+
+META = RuleMeta("LC202", "unresolved-needed", "a needed library is nowhere the loader looks", Severity.ERROR, "0.1")
+
+
+def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
+    """Yield a result for each name that nothing was found for, or one pass for the whole load set."""
+    if not load_set.unresolved:
+        count = len(load_set.modules)
+        yield Check(META.code, load_set.root.path, Outcome.PASS, f"{counted(count, 'file')}, every DT_NEEDED found")
+    for unresolved in load_set.unresolved:
+        subject = load_set.modules[unresolved.module].image.path
+        if matches_any(unresolved.needed, settings.external):
+            reason = f"{unresolved.needed} is declared external"
+        elif unresolved.rejected:
+            reason = f"{unresolved.rejected[0].path} is there but cannot be loaded: {unresolved.rejected[0].reason}"
+        elif unresolved.elsewhere:
+            reason = f"{unresolved.needed} exists where no search path reaches it (LC203)"
+        else:
+            yield _finding(load_set, unresolved)
+            continue
+        yield Check(META.code, subject, Outcome.NOT_APPLICABLE, reason)
+
+
+def _finding(load_set: LoadSet, unresolved: Unresolved) -> Finding:
+    path = load_set.modules[unresolved.module].image.path
+    needs = "needs" if unresolved.needed in load_set.modules[unresolved.module].image.needed else "opens"
+    message = f"{path} {needs} {unresolved.needed}, and "
+    count = len(unresolved.directories)
+    if count:
+        where = "the one directory" if count == 1 else f"any of the {count} directories"
+        message += f"no such file is in {where} that the loader searches:"
+        message += "".join(f"\n    {directory}" for directory in unresolved.directories)
+    else:
+        message += "there is no such file."
+    if unresolved.similar:
+        verb = "is" if len(unresolved.similar) == 1 else "are"
+        message += f"\nThere {verb} {listed(unresolved.similar)}, but the name that is recorded is {unresolved.needed}."
+    if unresolved.module != 0:
+        message += f"\nIt is wanted through {chain_text(load_set, unresolved.module)}."
+    remedy = "\n".join(
+        (
+            f"Ship {unresolved.needed} where a search path of {path} leads:",
+            "    -Wl,-rpath,'$ORIGIN/<directory seen from this file>'",
+            "or append its directory at run time (and give it here as --library-path):",
+            library_path_line(f"<directory of {unresolved.needed}>"),
+            "or, when the target machine provides it, say so in the policy:",
+            f'    external = ["{unresolved.needed}"]',
+        )
+    )
+    return Finding(
+        META.code,
+        META.name,
+        META.severity,
+        Confidence.HIGH,
+        message,
+        remedy,
+        Location(path, unresolved.needed),
+        evidence={
+            "needed": unresolved.needed,
+            "searched": list(unresolved.directories),
+            "similar": list(unresolved.similar),
+            "chain": [load_set.modules[i].image.path for i in load_set.chain(unresolved.module)],
+        },
+    )
+
+
+RULE = Rule(META, __doc__ or "", check_load_set=check)

@@ -1,0 +1,80 @@
+"""LC901 unused-waiver: a waiver in the policy accepts no finding of this run.
+
+## What it checks
+
+Every `[[waiver]]` of the policy files in force that has not expired. One that no finding of the run fits is reported,
+as a warning, at the policy file. A waiver for rules that did not run (`select`, `ignore`) is not reported.
+
+## Why it matters
+
+A waiver outlives its fault silently. When the fault comes back years later, on the same file, nobody will hear of it:
+the old waiver accepts it. A waiver that never fitted anything, because its path has a typing error, looks like a
+decision but is none.
+
+## Bad
+
+```toml
+# linkcheck.toml
+extends = ["executorch-caller-stream"]
+
+[[waiver]]
+code = "LC204"
+path = "runner"
+reason = "libtorch comes in through the tokenizer until its next release"
+owner = "runtime team"
+expires = 2099-12-31
+```
+
+```console
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so -o libextension_cuda.so
+$ g++ runner.cpp -L. -lextension_cuda -Wl,-rpath,'$ORIGIN' -o runner    # without libtorch
+$ linkcheck verify runner
+```
+
+## Good
+
+The same without that `[[waiver]]`:
+
+```toml
+# linkcheck.toml
+extends = ["executorch-caller-stream"]
+```
+
+```console
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so -o libextension_cuda.so
+$ g++ runner.cpp -L. -lextension_cuda -Wl,-rpath,'$ORIGIN' -o runner
+$ linkcheck verify runner
+```
+
+## Causes and remedies
+
+* The fault was fixed: remove the waiver.
+* The file was renamed or moved: correct `path`. It is compared with the path that findings show, with the path from
+  the policy file's directory, and, when it has no slash, with the file's name.
+* `symbol` is written otherwise than the finding has it: copy it from the finding.
+* The run looked at some of the files only: ignore this rule for that run, `--ignore LC901`.
+
+## Options
+
+`ignore = ["LC901"]` in the policy, or `--ignore LC901`.
+
+## What it cannot see
+
+Whether a run over other files would have used the waiver.
+"""
+
+from __future__ import annotations
+
+from linkcheck.model import Severity
+from linkcheck.rules.rule import Rule, RuleMeta
+
+META = RuleMeta(
+    code="LC901",
+    name="unused-waiver",
+    summary="a waiver in the policy accepts no finding of this run",
+    severity=Severity.WARNING,
+    since="0.1",
+)
+
+#: It judges the policy, not a file; policy/waivers.py makes its findings.
+RULE = Rule(META, __doc__ or "")

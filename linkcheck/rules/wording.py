@@ -1,0 +1,95 @@
+"""Phrases that several rules' messages share: chains of loads, link lines, search-path lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.model import unique
+from linkcheck.policy.settings import ROOT_OWNER
+from linkcheck.policy.symbols import display
+from linkcheck.rules.owner_names import owner_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linkcheck.model import LoadSet
+    from linkcheck.policy.settings import Role, Settings, State
+
+
+def chain_text(load_set: LoadSet, index: int) -> str:
+    """`bin/runner -> liba.so -> libb.so`: who brings module `index` in, from the root down."""
+    return " -> ".join(load_set.modules[i].image.path for i in load_set.chain(index))
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def owner_text(state: State) -> str:
+    """The owners of `state`: `liba.so or libb.so`, `the program itself`, or both."""
+    return listed((*owner_names(state), *(("the program itself",) if ROOT_OWNER in state.owner else ())), "or")
+
+
+def consequence(state: State | None) -> str:
+    """What goes wrong with two copies of `state`, as a sentence with a space before it, or nothing."""
+    if state is None or not state.consequence:
+        return ""
+    text = state.consequence
+    return f" {text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def counted(count: int, noun: str, nouns: str = "") -> str:
+    """`1 file`, `2 files`; `nouns` is the plural where adding an s does not make it."""
+    return f"{count} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def shown(names: Sequence[str], settings: Settings) -> str:
+    """The first of the symbols `names` as people write it, and how many more there are."""
+    texts = unique(display(name, settings.mangled_names) for name in names)
+    return texts[0] if len(texts) == 1 else f"{texts[0]} and {counted(len(texts) - 1, 'more symbol')}"
+
+
+def link_remedy(state: State | None) -> str:
+    """How to link the shared owner of `state` instead of a copy of it, as a CMake line and a linker flag."""
+    if state is None:
+        return "Link the shared library that owns the symbol, and no archive that contains it."
+    if not owner_names(state):
+        return (
+            f"Take every archive and object with a copy of the {state.name} off the link line, so that its symbols "
+            "stay undefined here, and let the program export its own:\n    c++ <objects> -rdynamic -o <program>"
+        )
+    owner = listed(owner_names(state), "or")
+    lines = [f"Link the shared library {owner}, and take every archive and object with a copy off the link line:"]
+    if state.cmake_target:
+        lines.append(f"    target_link_libraries(<target> PRIVATE {state.cmake_target})")
+    if state.link_flag:
+        lines.append(f"    c++ <objects> -L<directory> {state.link_flag}")
+    lines.append("`linkcheck prebuilt FILE` tells whether a file is fit for that.")
+    return "\n".join(lines)
+
+
+def demanded_by(role: Role) -> str:
+    """`as a runner must`; `as --require-import f demands` for an option, and in that way for a role without a name."""
+    if role.name.startswith(("--", "role ")):
+        return f"as {role.name} demands"
+    return f"as {with_article(role.name)} must"
+
+
+def forbidden_by(role: Role) -> str:
+    """`which the policy forbids for a runner`, or, as in `demanded_by`, `which --forbid-needed libtorch* forbids`."""
+    if role.name.startswith(("--", "role ")):
+        return f"which {role.name} forbids"
+    return f"which the policy forbids for {with_article(role.name)}"
+
+
+def with_article(noun: str) -> str:
+    """`a runner`, `an app`."""
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def library_path_line(directory: str) -> str:
+    """The shell line, indented as a command, that appends `directory` to LD_LIBRARY_PATH and keeps what is there."""
+    return f'    export LD_LIBRARY_PATH="${{LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}}{directory}"'

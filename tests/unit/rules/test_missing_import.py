@@ -1,0 +1,202 @@
+"""LC301 missing-import, on plain values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from linkcheck.model import Confidence, FileKind, Outcome, Severity
+from linkcheck.policy.one_off import make_one_off_roles
+from linkcheck.policy.settings import ROOT_OWNER, Settings, SymbolSpec
+from linkcheck.rules.missing_import import check
+from tests.unit.rules.worlds import (
+    ACCESSOR,
+    GUARD,
+    GUARD_BASE,
+    GUARD_END,
+    GUARD_END_BASE,
+    OWNER,
+    PROFILE,
+    REGISTER_BACKEND,
+    TABLE,
+    checks,
+    findings,
+    image,
+    load_set,
+    only_finding,
+    outcomes,
+    owner,
+    role,
+    runner,
+    small_policy,
+    spec,
+)
+
+if TYPE_CHECKING:
+    from linkcheck.model import Image
+
+RENAMED = "libexecutorch_extension_cuda.so"
+TEXT = "executorch::extension::cuda::getCallerStream()"
+
+
+def test_finds_a_stripped_runner_with_a_hidden_copy() -> None:
+    world = load_set(runner(needed=("libc.so.6",), imports=("printf", "malloc"), tls=16))
+    finding = only_finding(check(world, PROFILE))
+    assert (finding.code, finding.severity, finding.confidence) == ("LC301", Severity.ERROR, Confidence.HIGH)
+    assert (finding.primary.path, finding.primary.symbol) == ("bin/runner", ACCESSOR)
+    assert finding.message.startswith(f"bin/runner does not import {TEXT} and 2 more symbols ")
+    assert f"from {OWNER} or {RENAMED}, as a runner must (it has 2 other imports)." in finding.message
+    assert "So it has a hidden copy of the caller stream, or does not use the caller stream at all." in finding.message
+    assert finding.message.endswith("so the work runs on the wrong CUDA stream and nothing fails.")
+    assert "target_link_libraries(<target> PRIVATE executorch::extension_cuda)" in finding.remedy
+    assert "linkcheck prebuilt FILE" in finding.remedy
+    assert finding.evidence == {
+        "missing": [ACCESSOR, GUARD, GUARD_END],
+        "needed": ["libc.so.6"],
+        "role": "runner",
+        "state": "caller stream",
+        "thread_local_bytes": 16,
+    }
+
+
+def test_finds_where_the_copy_is_while_symbols_are_left_to_say_so() -> None:
+    exported = only_finding(check(load_set(runner(imports=(), exports=(ACCESSOR, GUARD))), PROFILE))
+    assert f"It defines {TEXT} itself, so it has its own copy of the caller stream." in exported.message
+    private = only_finding(check(load_set(runner(imports=(), private=(GUARD,))), PROFILE))
+    assert "Its .symtab defines executorch::extension::cuda::CallerStreamGuard::CallerStreamGuard" in private.message
+    assert "so it has a hidden copy of the caller stream." in private.message
+
+
+@pytest.mark.parametrize("gone", [ACCESSOR, GUARD, GUARD_END])
+def test_finds_a_runner_that_imports_only_a_part(gone: str) -> None:
+    left = [name for name in (ACCESSOR, GUARD, GUARD_END) if name != gone]
+    assert only_finding(check(load_set(runner(imports=left), owner()), PROFILE)).evidence["missing"] == [gone]
+
+
+def test_finds_a_library_that_needs_the_owner_and_does_not_import_the_accessor() -> None:
+    world = load_set(runner(), owner(), dlopened=(image("lib/d.so", soname="libd.so", needed=(OWNER,)),))
+    finding = only_finding(check(world, PROFILE))
+    assert finding.primary.path == "lib/d.so"
+    assert "as a caller-stream-consumer must (it has 0 other imports)" in finding.message
+
+
+@pytest.mark.parametrize("gpu", ["libcudart.so.13", "libcuda.so.1", "libnvinfer.so.11", "libtensorrt_rtx.so.1"])
+def test_finds_a_cuda_delegate_with_a_hidden_copy(gpu: str) -> None:
+    delegate = image("lib/d.so", soname="libd.so", needed=(gpu, "libexecutorch.so"), imports=(REGISTER_BACKEND,), tls=8)
+    finding = only_finding(check(load_set(runner(), owner(), dlopened=(delegate,)), PROFILE))
+    assert finding.primary.path == "lib/d.so"
+    assert "as a cuda-delegate must" in finding.message
+
+
+def test_finds_a_one_off_demand_on_the_roots_only() -> None:
+    roles = make_one_off_roles(require_import=("table_get",), mangled_names={})
+    world = load_set(runner(needed=("liba.so",)), image("lib/a.so", soname="liba.so"))
+    finding = only_finding(check(world, Settings(profile="test", roles=roles)))
+    assert finding.primary.path == "bin/runner"
+    assert finding.message.startswith("bin/runner does not import table_get, as --require-import table_get demands")
+    assert finding.evidence["state"] is None
+
+
+def test_finds_what_belongs_to_the_program_and_names_no_library() -> None:
+    state = replace(TABLE, owner=(ROOT_OWNER,), consequence="")
+    policy = small_policy(role(kind="library", import_=(spec("table_get"),)), states=(state,))
+    world = load_set(runner(exports=("table_get",)), dlopened=(image("lib/p.so", exports=("table_get",)),))
+    finding = only_finding(check(world, policy))
+    assert "lib/p.so does not import table_get from the program itself, as a part must" in finding.message
+    assert "-rdynamic" in finding.remedy
+    assert "  " not in finding.message
+    assert "library ," not in finding.remedy
+
+
+@pytest.mark.parametrize("name", [OWNER, f"{OWNER}.1", RENAMED, f"{RENAMED}.1"])
+@pytest.mark.parametrize(
+    "imports",
+    [
+        (ACCESSOR, GUARD, GUARD_END),
+        (ACCESSOR, GUARD_BASE, GUARD_END_BASE),
+        (ACCESSOR, GUARD, GUARD_END_BASE),
+        (ACCESSOR, GUARD, GUARD_BASE, GUARD_END, GUARD_END_BASE, "printf"),
+    ],
+    ids=["C1-D1", "C2-D2", "C1-D2", "all"],
+)
+def test_passes_a_runner_with_any_form_of_guard_and_any_name_of_owner(name: str, imports: tuple[str, ...]) -> None:
+    world = load_set(runner(needed=(name,), imports=imports), owner(f"lib/{name}", soname=name))
+    assert checks(check(world, PROFILE)) == [("bin/runner", Outcome.PASS, "imports 3 symbols it must")]
+
+
+def test_passes_a_consumer_that_imports_the_accessor_alone() -> None:
+    delegate = image(
+        "lib/d.so", soname="libd.so", needed=(OWNER, "libcudart.so.13"), imports=(REGISTER_BACKEND, ACCESSOR)
+    )
+    results = checks(check(load_set(runner(), owner(), dlopened=(delegate,)), PROFILE))
+    assert set(results) == {
+        ("bin/runner", Outcome.PASS, "imports 3 symbols it must"),
+        ("lib/d.so", Outcome.PASS, "imports 1 symbol it must"),
+    }
+
+
+def test_passes_a_delegate_for_the_processor() -> None:
+    delegate = image("lib/x.so", soname="libx.so", needed=("libexecutorch.so",), imports=(REGISTER_BACKEND,))
+    assert findings(check(load_set(runner(), owner(), dlopened=(delegate,)), PROFILE)) == []
+
+
+def test_passes_a_pattern_that_one_import_fits() -> None:
+    policy = small_policy(role(import_=(SymbolSpec("table_*"),)))
+    assert outcomes(check(load_set(image("lib/p.so", imports=("x", "table_set"))), policy)) == [Outcome.PASS]
+
+
+def test_cannot_see_a_runner_in_a_program_of_a_directory_that_can_hold_no_copy() -> None:
+    tool = load_set(image("out/bin/protoc", kind=FileKind.PIE, needed=("libc.so.6",)))
+    assert findings(check(tool, PROFILE))
+    found = replace(tool, named=False)
+    assert checks(check(found, PROFILE)) == [
+        (
+            "out/bin/protoc",
+            Outcome.NOT_APPLICABLE,
+            "no runner: it has no thread-local storage, and nothing it loads touches the state",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "others"),
+    [
+        (runner(imports=(), needed=(), tls=16), ()),  # storage of its own: perhaps the copy
+        (runner(imports=(), needed=(), exports=(ACCESSOR,)), ()),
+        (runner(imports=(), needed=(OWNER,)), ()),
+        (runner(imports=(), needed=("libd.so",)), (image("lib/d.so", soname="libd.so", imports=(ACCESSOR,)),)),
+    ],
+    ids=["storage", "definition", "owner", "consumer"],
+)
+def test_finds_a_program_of_a_directory_that_has_to_do_with_the_state(
+    program: Image, others: tuple[Image, ...]
+) -> None:
+    assert findings(check(replace(load_set(program, *others), named=False), PROFILE))
+
+
+def test_cannot_see_whether_a_program_of_a_directory_is_no_runner_when_its_table_has_no_end() -> None:
+    world = replace(load_set(runner(imports=(), needed=(), unseen="no hash table")), named=False)
+    assert checks(check(world, PROFILE)) == [("bin/runner", Outcome.UNKNOWN, "no hash table")]
+
+
+def test_cannot_see_an_import_of_the_owner_itself() -> None:
+    # A role of every library asks nothing of the library that owns the state.
+    policy = small_policy(role(kind="library", import_=(spec("table_get"),)), states=(TABLE,))
+    world = load_set(image("lib/t.so", soname="libtable.so.1", exports=("table_get", "table_set")))
+    assert list(check(world, policy)) == []
+
+
+def test_cannot_see_an_import_in_a_table_without_an_end() -> None:
+    world = load_set(runner(imports=(ACCESSOR,), unseen="no hash table tells how many symbols there are"))
+    assert checks(check(world, PROFILE)) == [
+        ("bin/runner", Outcome.UNKNOWN, "no hash table tells how many symbols there are")
+    ]
+    seen = load_set(runner(unseen="no hash table"))
+    assert outcomes(check(seen, PROFILE)) == [Outcome.PASS]
+
+
+@pytest.mark.parametrize("kind", [FileKind.PIE, FileKind.EXECUTABLE, FileKind.STATIC_PIE])
+def test_finds_every_kind_of_program(kind: FileKind) -> None:
+    assert findings(check(load_set(runner(kind=kind, imports=())), PROFILE))

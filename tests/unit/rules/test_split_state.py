@@ -1,0 +1,158 @@
+"""LC401 split-state, on plain values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from linkcheck.model import Confidence, FileKind, Outcome, Severity
+from linkcheck.rules.split_state import check
+from tests.unit.rules.worlds import (
+    ACCESSOR,
+    CONSUMER_SYMBOLS,
+    GET_BACKEND,
+    OWNER,
+    OWNER_SYMBOLS,
+    PROFILE,
+    REGISTER_BACKEND,
+    STREAM,
+    TABLE,
+    checks,
+    findings,
+    image,
+    load_set,
+    only_finding,
+    owner,
+    runner,
+    small_policy,
+)
+
+if TYPE_CHECKING:
+    from linkcheck.policy.settings import Settings
+
+STREAM_ONLY = replace(PROFILE, states=PROFILE.states[:1])
+NO_RUNTIME = [
+    f"no owner of the ExecuTorch {registry} is loaded"
+    for registry in ("backend registry", "kernel registry", "device allocator registry")
+]
+
+
+def test_finds_a_copy_in_the_program_and_one_in_what_it_opens() -> None:
+    program = runner(needed=(), imports=(), private=OWNER_SYMBOLS)  # linked an archive, exports nothing of it
+    delegate = image("lib/d.so", soname="libd.so", exports=OWNER_SYMBOLS)
+    finding = only_finding(check(load_set(program, dlopened=(delegate,)), STREAM_ONLY))
+    assert (finding.code, finding.severity, finding.confidence) == ("LC401", Severity.ERROR, Confidence.HIGH)
+    assert (finding.primary.path, finding.primary.symbol) == ("bin/runner", STREAM)
+    assert finding.message.splitlines() == [
+        "One process would hold 2 separate copies of the caller stream:",
+        "    bin/runner",
+        "    lib/d.so",
+        (
+            "The runner sets the stream in one copy and the delegate reads another, so the work runs on the wrong CUDA "
+            "stream and nothing fails."
+        ),
+    ]
+    assert "Link the shared library libextension_cuda.so" in finding.remedy
+    assert [place.path for place in finding.related] == ["bin/runner", "lib/d.so"]
+    assert finding.evidence["verdict"] == "split"
+    assert finding.evidence["copies"] == ["bin/runner", "lib/d.so"]
+
+
+def test_finds_two_libraries_that_are_opened_locally_and_would_merge_globally() -> None:
+    first = image("lib/a.so", soname="liba.so", exports=(ACCESSOR,))
+    second = image("lib/b.so", soname="libb.so", exports=(ACCESSOR,))
+    program = image("bin/host", kind=FileKind.PIE)
+    local = only_finding(check(load_set(program, dlopened=(first, second)), STREAM_ONLY))
+    assert local.evidence["verdict"] == "split-unless-global"
+    assert "copies of the caller stream (one only if everything were opened with RTLD_GLOBAL):" in local.message
+    merged = only_finding(check(load_set(program, opened_global=(first, second)), STREAM_ONLY))
+    assert (merged.severity, merged.evidence["verdict"]) == (Severity.INFO, "one")
+
+
+def test_finds_who_uses_which_copy_and_the_chain_that_leads_to_it() -> None:
+    world = load_set(
+        runner(),
+        owner(),
+        image("lib/copy.so", soname="libcopy.so", exports=CONSUMER_SYMBOLS, private=(ACCESSOR,)),
+        image("lib/user.so", soname="libuser.so", needed=("libcopy.so",), imports=CONSUMER_SYMBOLS),
+        dlopened=(image("lib/p.so", soname="libp.so", needed=("libuser.so",)),),
+    )
+    finding = only_finding(check(world, STREAM_ONLY))
+    assert "    lib/libextension_cuda.so (used by bin/runner" in finding.message.replace("bin/runner -> ", "")
+    assert "lib/p.so -> lib/user.so -> lib/copy.so" in finding.message
+
+
+def test_finds_two_builds_of_the_owner_under_two_names() -> None:
+    renamed = owner(
+        "lib/libexecutorch_extension_cuda.so", soname="libexecutorch_extension_cuda.so", private=(ACCESSOR,)
+    )
+    delegate = image("lib/d.so", soname="libd.so", needed=("libexecutorch_extension_cuda.so",), imports=(ACCESSOR,))
+    # The delegate's use finds the first one, but the second one has code of its own that does not.
+    finding = only_finding(check(load_set(runner(), owner(), renamed, dlopened=(delegate,)), STREAM_ONLY))
+    assert finding.evidence["verdict"] == "split"
+
+
+def test_finds_an_interposed_copy_as_information() -> None:
+    delegate = image("lib/d.so", soname="libd.so", exports=OWNER_SYMBOLS)
+    finding = only_finding(check(load_set(runner(needed=(OWNER, "libd.so")), owner(), delegate), STREAM_ONLY))
+    assert (finding.severity, finding.evidence["verdict"]) == (Severity.INFO, "one")
+    assert finding.message == (
+        "lib/d.so also defines the caller stream, but every use in this process is bound to the copy in "
+        f"lib/{OWNER}. That holds only for this load order and scope."
+    )
+
+
+def test_finds_a_second_registry_beside_the_shared_runtime() -> None:
+    names = (REGISTER_BACKEND, GET_BACKEND)
+    runtime = image("lib/libexecutorch.so", soname="libexecutorch.so", exports=names)
+    delegate = image("lib/d.so", soname="libd.so", private=names)
+    program = runner(needed=(OWNER, "libexecutorch.so"), imports=(*CONSUMER_SYMBOLS, *names))
+    finding = only_finding(check(load_set(program, owner(), runtime, dlopened=(delegate,)), PROFILE))
+    assert finding.evidence["state"] == "ExecuTorch backend registry"
+    assert finding.evidence["copies"] == ["lib/libexecutorch.so", "lib/d.so"]
+
+
+def test_passes_one_copy_in_the_owner() -> None:
+    delegate = image("lib/d.so", soname="libd.so", needed=(OWNER,), imports=(ACCESSOR,))
+    world = load_set(runner(), owner(), dlopened=(delegate,))
+    assert checks(check(world, STREAM_ONLY)) == [
+        ("bin/runner", Outcome.PASS, f"one copy of the caller stream: lib/{OWNER}")
+    ]
+
+
+def test_cannot_see_a_state_that_nothing_touches_or_whose_owner_is_not_loaded() -> None:
+    world = load_set(image("bin/a", kind=FileKind.PIE, imports=("printf",)))
+    assert checks(check(world, PROFILE)) == [
+        ("bin/a", Outcome.NOT_APPLICABLE, reason)
+        for reason in ["nothing loaded touches the caller stream", *NO_RUNTIME]
+    ]
+
+
+def test_cannot_see_a_definition_where_only_imports_are_loaded() -> None:
+    policy = small_policy(states=(TABLE,))
+    assert checks(check(load_set(image("lib/x.so", imports=("table_get",))), policy)) == [
+        ("lib/x.so", Outcome.NOT_APPLICABLE, "no loaded file defines the table")
+    ]
+
+
+def test_cannot_see_a_copy_in_a_missing_library() -> None:
+    world = load_set(runner(needed=(OWNER, "libx.so")), owner(), missing=("libx.so",))
+    assert checks(check(world, STREAM_ONLY)) == [
+        ("bin/runner", Outcome.UNKNOWN, "libx.so not found, and it may hold another copy of the caller stream")
+    ]
+    external = replace(STREAM_ONLY, external=("libx.so",))
+    assert [outcome for _, outcome, _ in checks(check(world, external))] == [Outcome.PASS]
+
+
+def test_cannot_see_a_copy_in_a_table_without_an_end() -> None:
+    odd = image("lib/x.so", soname="libx.so", unseen="no hash table")
+
+    def judge(settings: Settings, *missing: str) -> list[tuple[str, Outcome, str]]:
+        return checks(check(load_set(runner(), owner(), odd, missing=missing), settings))
+
+    unknown = [("bin/runner", Outcome.UNKNOWN, "lib/x.so: no hash table")]
+    assert judge(STREAM_ONLY) == unknown
+    # Also where something is missing that holds no state.
+    assert judge(replace(STREAM_ONLY, external=("libcuda.so.1",)), "libcuda.so.1") == unknown
+    split = load_set(runner(needed=(), private=OWNER_SYMBOLS), odd, dlopened=(owner(),))
+    assert findings(check(split, STREAM_ONLY))

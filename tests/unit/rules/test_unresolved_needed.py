@@ -1,0 +1,92 @@
+"""LC202 unresolved-needed, on plain values."""
+
+from __future__ import annotations
+
+from linkcheck.model import Attempt, Confidence, FoundBy, Outcome, Severity, Unresolved
+from linkcheck.rules.unresolved_needed import check
+from tests.unit.rules.worlds import (
+    PROFILE,
+    checks,
+    findings,
+    image,
+    load_set,
+    only_finding,
+    owner,
+    runner,
+    small_policy,
+)
+
+
+def test_finds_a_missing_library_and_names_the_directories_tried() -> None:
+    world = load_set(runner(needed=("libnvinfer.so.11",)), missing=("libnvinfer.so.11",))
+    finding = only_finding(check(world, PROFILE))
+    assert (finding.code, finding.severity, finding.confidence) == ("LC202", Severity.ERROR, Confidence.HIGH)
+    assert (finding.primary.path, finding.primary.symbol) == ("bin/runner", "libnvinfer.so.11")
+    assert finding.message == (
+        "bin/runner needs libnvinfer.so.11, and no such file is in any of the 2 directories that the loader searches:"
+        "\n    lib\n    /usr/lib"
+    )
+    assert (
+        'export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}<directory of libnvinfer.so.11>"'
+        in finding.remedy
+    )
+    assert 'external = ["libnvinfer.so.11"]' in finding.remedy
+    assert finding.evidence["searched"] == ["lib", "/usr/lib"]
+
+
+def test_finds_the_chain_that_leads_to_who_needs_it() -> None:
+    world = load_set(
+        runner(needed=("liba.so",)),
+        image("lib/a.so", soname="liba.so", needed=("libb.so",)),
+        image("lib/b.so", soname="libb.so", needed=("libz.so.9",)),
+        unresolved=(Unresolved(2, "libz.so.9", ("lib",)),),
+    )
+    finding = only_finding(check(world, PROFILE))
+    assert finding.primary.path == "lib/b.so"
+    assert "It is wanted through bin/runner -> lib/a.so -> lib/b.so." in finding.message
+    assert finding.evidence["chain"] == ["bin/runner", "lib/a.so", "lib/b.so"]
+
+
+def test_finds_the_name_that_is_there_instead() -> None:
+    missing = Unresolved(0, "libf.so.10", ("lib",), similar=("lib/libf.so", "lib/libf.so.9"))
+    finding = only_finding(check(load_set(runner(needed=("libf.so.10",)), unresolved=(missing,)), PROFILE))
+    assert "There are lib/libf.so and lib/libf.so.9, but the name that is recorded is libf.so.10." in finding.message
+
+
+def test_finds_a_path_that_is_not_there() -> None:
+    missing = Unresolved(0, "/opt/x/libf.so", ())
+    finding = only_finding(check(load_set(runner(needed=("/opt/x/libf.so",)), unresolved=(missing,)), PROFILE))
+    assert finding.message == "bin/runner needs /opt/x/libf.so, and there is no such file."
+
+
+def test_finds_what_is_opened_and_not_there() -> None:
+    world = load_set(runner(), owner(), missing=("libplugin.so",))
+    assert "bin/runner opens libplugin.so, and " in only_finding(check(world, PROFILE)).message
+
+
+def test_passes_a_process_with_nothing_missing_and_counts_its_files() -> None:
+    assert checks(check(load_set(runner(), owner()), PROFILE)) == [
+        ("bin/runner", Outcome.PASS, "2 files, every DT_NEEDED found")
+    ]
+
+
+def test_cannot_see_what_the_target_machine_provides() -> None:
+    world = load_set(runner(needed=("libcuda.so.1", "libz.so.9")), missing=("libcuda.so.1", "libz.so.9"))
+    results = list(check(world, small_policy(external=("libcuda.so*",))))
+    assert checks(results) == [("bin/runner", Outcome.NOT_APPLICABLE, "libcuda.so.1 is declared external")]
+    assert [f.primary.symbol for f in findings(results)] == ["libz.so.9"]
+
+
+def test_cannot_see_what_other_rules_speak_of() -> None:
+    attempt = Attempt("lib/liba.so", FoundBy.RUNPATH, "wrong machine: aarch64, 64-bit, little-endian")
+    rejected = Unresolved(0, "liba.so", ("lib",), rejected=(attempt,))
+    elsewhere = Unresolved(0, "libb.so", ("lib",), elsewhere=("other/libb.so",))
+    world = load_set(runner(needed=("liba.so", "libb.so")), unresolved=(rejected, elsewhere))
+    assert checks(check(world, PROFILE)) == [
+        (
+            "bin/runner",
+            Outcome.NOT_APPLICABLE,
+            "lib/liba.so is there but cannot be loaded: wrong machine: aarch64, 64-bit, little-endian",
+        ),
+        ("bin/runner", Outcome.NOT_APPLICABLE, "libb.so exists where no search path reaches it (LC203)"),
+    ]

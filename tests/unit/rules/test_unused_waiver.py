@@ -1,0 +1,23 @@
+"""LC901 unused-waiver, through policy/waivers.py, which makes its findings; what fits is in test_policy_waivers.py."""
+
+from __future__ import annotations
+
+from linkcheck.model import Severity
+from linkcheck.rules import unused_waiver
+from tests.unit.rules.waived import DAY, FINDING, about_waivers, waiver
+
+
+def test_finds_a_waiver_that_accepts_nothing() -> None:
+    (found,) = about_waivers([FINDING], [waiver(path="lib/other.so")])
+    assert (found.code, found.name) == (unused_waiver.META.code, unused_waiver.META.name)
+    assert (found.severity, unused_waiver.META.severity) == (Severity.WARNING, Severity.WARNING)
+    assert "the waiver of LC403 on lib/other.so, line 7, accepts no finding of this run" in found.message
+    assert found.primary.path == "linkcheck.toml"
+
+
+def test_passes_a_waiver_that_accepts_a_finding() -> None:
+    assert about_waivers([FINDING], [waiver()]) == []
+
+
+def test_cannot_see_whether_a_waiver_is_used_when_its_rules_do_not_run() -> None:
+    assert about_waivers([], [waiver()], codes=("LC301", "LC901", "LC902"), today=DAY) == []
