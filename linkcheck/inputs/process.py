@@ -1,0 +1,143 @@
+"""A named file and its declared dlopens become the load set of one process, or what is known of why they cannot."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from linkcheck.elf.reader import read_image
+from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
+from linkcheck.loader.load import Dlopen, load
+from linkcheck.loader.nearby import locate_unresolved
+from linkcheck.loader.tidy import tidy_paths
+from linkcheck.model import IMAGE_KINDS, FileIdentity
+from linkcheck.policy.file_patterns import means_file
+from linkcheck.value import Value, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from linkcheck.loader.system import System
+    from linkcheck.model import Image, LoadSet
+    from linkcheck.policy.settings import DlopenEdge
+
+
+class ExaminedFile(Value):
+    """What could be learnt about one file: its kind, and its facts when it is an image that can be read."""
+
+    identity: FileIdentity
+    image: Image | None
+
+
+class Process(Value):
+    """One process to judge."""
+
+    load_set: LoadSet
+    #: Files that were to be dlopened, each with what it must run on.
+    opened: tuple[ExaminedFile, ...] = ()
+    #: Files that ld.so would meet under a needed name, but cannot load.
+    rejected: tuple[ExaminedFile, ...] = ()
+
+
+class Examiner:
+    """Examines files, each once. Reads at most a few kilobytes of a file that is no image."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self.known: dict[str, ExaminedFile] = {}
+
+    def examine(self, path: str) -> ExaminedFile:
+        """Say what `path` is; raises no error, however broken the file is."""
+        examined = self.known.get(path)
+        if examined is None:
+            try:
+                image = read_image(path)
+                examined = ExaminedFile(FileIdentity(path, image.kind, target=image.target), image)
+            except (MalformedElfError, NotAnImageError, UnreadableFileError) as error:
+                # Imported only for what is no image: a verdict that ends the check, not the hot path.
+                from linkcheck.elf.examine import correct_identity
+                from linkcheck.elf.kind import identify
+
+                identity = identify(path)
+                if identity.kind in IMAGE_KINDS:  # the reader looks deeper
+                    identity = correct_identity(identity, error)
+                examined = ExaminedFile(identity, None)
+            self.known[path] = examined
+        return examined
+
+
+def start_process(
+    root: Image,
+    system: System,
+    examiner: Examiner,
+    *,
+    edges: Sequence[DlopenEdge] = (),
+    dlopen: Sequence[Dlopen] = (),
+    preload: Sequence[str] = (),
+    neighbours: Iterable[str] = (),
+    named: bool = True,
+) -> Process:
+    """Load `root` with all it needs, then what the policy's `edges` say its files open, then each of `dlopen`.
+
+    Files to dlopen that are no image are examined and not loaded. `neighbours` are directories worth a look when a
+    needed library cannot be found. `named` is whether the user named `root` (LoadSet.named).
+    """
+    callers: dict[DlopenEdge, str | None] = {edge: None for edge in edges if means_file(root, (edge.from_,))}
+    while True:
+        requests = [_open_edge(edge, callers[edge]) for edge in edges if edge in callers] + [*dlopen]
+        opened = [examiner.examine(one.name) for one in requests if "/" in one.name]
+        broken = {examined.identity.path for examined in opened if examined.image is None}
+        load_set = load(root, system, preload=preload, dlopen=[one for one in requests if one.name not in broken])
+        tidied = tidy_paths(load_set)
+        # What is loaded may itself open more. An edge that was taken stays taken, so this ends.
+        more = _find_callers(load_set, tidied, [edge for edge in edges if edge not in callers])
+        if not more:
+            break
+        callers.update(more)
+    load_set = replace(locate_unresolved(tidied, neighbours), named=named)
+    met = dict.fromkeys(attempt.path for missing in load_set.unresolved for attempt in missing.rejected)
+    return Process(load_set, tuple(opened), tuple(examiner.examine(path) for path in met))
+
+
+def load_process(path: str, system: System, *, dlopen: Sequence[Dlopen] = (), preload: Sequence[str] = ()) -> LoadSet:
+    """The load set of a process of the file at `path`, with absolute paths, for showing and not for judging.
+
+    Raises UnreadableFileError, NotAnImageError or MalformedElfError when `path` cannot be read; whatever else is
+    wrong is part of the load set.
+    """
+    names = [name for entry in preload for name in re.split("[: ]", entry) if name]  # as rtld.c do_preload splits
+    load_set = load(read_image(_make_absolute(path)), system, preload=names, dlopen=dlopen)
+    return locate_unresolved(tidy_paths(load_set), ())
+
+
+def _make_absolute(path: str) -> str:
+    """`path` from the root directory on; without `.` and `..` where that names the same file."""
+    whole = os.path.join(os.getcwd(), path)
+    short = os.path.normpath(whole)
+    try:
+        return short if os.path.samefile(short, whole) else whole
+    except (OSError, ValueError):
+        return whole
+
+
+def _find_callers(load_set: LoadSet, tidied: LoadSet, edges: Iterable[DlopenEdge]) -> dict[DlopenEdge, str | None]:
+    """Those of `edges` that start at a library of `load_set`, and its path; patterns mean the paths of reports."""
+    callers: dict[DlopenEdge, str | None] = {}
+    for edge in edges:
+        for module, shown in zip(load_set.modules, tidied.modules, strict=True):
+            if means_file(shown.image, (edge.from_,)):
+                callers.setdefault(edge, module.image.path)
+    return callers
+
+
+def _open_edge(edge: DlopenEdge, caller: str | None) -> Dlopen:
+    path = edge.path if "/" in edge.path else f"./{edge.path}"  # without a slash dlopen would search for it
+    return Dlopen(path, edge.mode == "global", caller=caller)
+
+
+def named_dlopen(name: str, *, global_: bool) -> Dlopen:
+    """The dlopen that `--dlopen NAME` means: a file that is there, or else a name that ld.so would search for."""
+    if "/" not in name and os.path.exists(name):
+        name = f"./{name}"
+    return Dlopen(name, global_)
