@@ -1,0 +1,293 @@
+"""What the commands and other programs call: files in, a Report out. Prints nothing and knows no option."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from linkcheck.value import Value
+
+if TYPE_CHECKING:
+    import datetime
+    from collections.abc import Collection, Iterator, Sequence
+
+    from linkcheck.inputs.sources import Inputs
+    from linkcheck.loader.system import System
+    from linkcheck.model import Binding, FileIdentity, Finding, Image, LoadSet, RuleResult, Target
+    from linkcheck.policy.settings import Settings, State
+    from linkcheck.report.report import Report, ReportedFinding
+    from linkcheck.rules.rule import Candidate
+    from linkcheck.verification import Verification
+
+#: Rules that `prebuilt` applies whatever the policy selects: without them every archive and text file would pass.
+ALWAYS_ASKED = frozenset({"LC101", "LC103"})
+
+
+class PrebuiltVerdict(Value):
+    """What `judge_prebuilt` found: the report, and the facts that a build may want to know besides."""
+
+    report: Report
+    identity: FileIdentity
+    #: Its facts; None when it is no ELF image, or a malformed one.
+    image: Image | None
+
+
+class ProcessBindings(Value):
+    """One process, and what its imports and definitions bind to."""
+
+    load_set: LoadSet
+    bindings: tuple[Binding, ...]
+
+
+def verify(
+    paths: Sequence[str],
+    *,
+    settings: Settings,
+    dlopen: Sequence[str] = (),
+    dlopen_global: Sequence[str] = (),
+    library_path: Sequence[str] = (),
+    sysroot: str | None = None,
+    today: datetime.date | None = None,
+) -> Report:
+    """Judge how the files at `paths` were linked; each is the root of a process of its own.
+
+    A directory stands for every ELF file below it, and so do a wheel, zip, tar or .deb and `dist:NAME` (an installed
+    Python distribution); a file inside an archive is called `file.whl!/member`. Every program among them also opens
+    `dlopen` (RTLD_LOCAL) and then `dlopen_global` (RTLD_GLOBAL); when there is no program, every library does.
+    `library_path` is LD_LIBRARY_PATH, and the only environment that counts. `sysroot` is the directory that stands
+    for `/`. Waivers are judged as of `today` (None: now).
+
+    Whatever is wrong with a file becomes a part of the report. Raises UnreadableFileError when `sysroot` is no
+    directory, and UndemangledNameError when a C++ name of the policy cannot be compared with a file's.
+    """
+    from linkcheck.policy.select import select_codes
+    from linkcheck.rules import ALL_CODES
+
+    codes = frozenset(select_codes(ALL_CODES, select=settings.select, ignore=settings.ignore))
+    with _open_verification(paths, settings, codes, dlopen, dlopen_global, library_path, sysroot) as verification:
+        verification.judge_inputs()
+        verification.note_nothing(paths)
+    return _make_report("verify", paths, verification.results, settings, codes, today)
+
+
+def scan(
+    paths: Sequence[str],
+    *,
+    settings: Settings,
+    dlopen: Sequence[str] = (),
+    dlopen_global: Sequence[str] = (),
+    library_path: Sequence[str] = (),
+    sysroot: str | None = None,
+    today: datetime.date | None = None,
+) -> Report:
+    """Compare everything that `paths` hold: libraries, and states of `settings`, that are there more than once.
+
+    What one process would hold twice is a finding as in `verify`; what no root among `paths` loads together is
+    information. Arguments and errors are those of `verify`.
+    """
+    from linkcheck.policy.select import select_codes
+    from linkcheck.scanning import CODES, compare_files
+
+    codes = frozenset(select_codes(CODES, select=settings.select, ignore=settings.ignore))
+    with _open_verification(paths, settings, codes, dlopen, dlopen_global, library_path, sysroot) as verification:
+        verification.judge_inputs()
+        verification.note_nothing(paths)
+        results = list(compare_files(verification))
+    return _make_report("scan", paths, results, settings, codes, today)
+
+
+@contextmanager
+def _open_verification(
+    paths: Sequence[str],
+    settings: Settings,
+    codes: frozenset[str],
+    dlopen: Sequence[str],
+    dlopen_global: Sequence[str],
+    library_path: Sequence[str],
+    sysroot: str | None,
+) -> Iterator[Verification]:
+    """A Verification of what `paths` stand for, whose files are there until the end."""
+    from linkcheck.inputs.process import named_dlopen
+    from linkcheck.inputs.sources import open_inputs
+    from linkcheck.verification import Verification
+
+    with open_inputs(paths) as inputs:
+        system = _make_system(sysroot, [inputs.find(directory) for directory in library_path], inputs)
+        local = tuple(named_dlopen(inputs.find(name), global_=False) for name in dlopen)
+        opened = (*local, *(named_dlopen(inputs.find(name), global_=True) for name in dlopen_global))
+        yield Verification(settings, inputs, system, codes, opened)
+
+
+def _make_report(
+    command: str,
+    paths: Sequence[str],
+    results: Sequence[RuleResult],
+    settings: Settings,
+    codes: frozenset[str],
+    today: datetime.date | None,
+) -> Report:
+    from linkcheck.model import Check, Finding
+    from linkcheck.report.report import Report
+
+    findings = [result for result in results if isinstance(result, Finding)]
+    return Report(
+        command=command,
+        profile=settings.profile,
+        inputs=tuple(paths),
+        checks=tuple(result for result in results if isinstance(result, Check)),
+        findings=_waive(findings, settings, codes, today),
+    )
+
+
+def bindings(
+    root: str,
+    *,
+    symbols: Sequence[str] = (),
+    dlopen: Sequence[str] = (),
+    dlopen_global: Sequence[str] = (),
+    preload: Sequence[str] = (),
+    library_path: Sequence[str] = (),
+    sysroot: str | None = None,
+) -> ProcessBindings:
+    """Load a process of the file `root` and say which definition each of its imports binds to.
+
+    `symbols` are mangled or C++ names, `*` allowed: then only those, and also the definitions of them. The other
+    arguments are as in `verify`; `preload` is LD_PRELOAD. Paths in the result are absolute.
+
+    Raises UnreadableFileError, NotAnImageError or MalformedElfError when `root`, or the symbol table of a file it
+    loads, cannot be read, UsageProblemError for a name that can match no symbol, and UndemangledNameError.
+    """
+    from linkcheck.errors import UsageProblemError
+    from linkcheck.loader.lookup import bindings as bind
+    from linkcheck.policy.settings import State
+    from linkcheck.policy.symbols import find_fault, make_spec
+    from linkcheck.rules.ownership import state_names
+
+    for symbol in symbols:
+        if fault := find_fault(symbol):
+            raise UsageProblemError(f"--symbol {symbol}: {fault}")
+    (load_set,) = load_trees(
+        [root],
+        dlopen=dlopen,
+        dlopen_global=dlopen_global,
+        preload=preload,
+        library_path=library_path,
+        sysroot=sysroot,
+    )
+    names = None
+    if symbols:
+        wanted = State("", (), tuple(make_spec(symbol, {}) for symbol in symbols))
+        names = state_names(wanted, load_set)
+    return ProcessBindings(load_set, bind(load_set, names))
+
+
+def load_trees(
+    roots: Sequence[str],
+    *,
+    dlopen: Sequence[str] = (),
+    dlopen_global: Sequence[str] = (),
+    preload: Sequence[str] = (),
+    library_path: Sequence[str] = (),
+    sysroot: str | None = None,
+) -> tuple[LoadSet, ...]:
+    """The load set of a process of each of `roots`, in order; paths in it are absolute.
+
+    Arguments are as in `bindings`. What a process would not find is part of its load set. Raises UnreadableFileError,
+    NotAnImageError or MalformedElfError when a root cannot be read.
+    """
+    from linkcheck.inputs.process import load_process, named_dlopen
+
+    system = _make_system(sysroot, library_path)
+    opened = (
+        *(named_dlopen(p, global_=False) for p in dlopen),
+        *(named_dlopen(p, global_=True) for p in dlopen_global),
+    )
+    return tuple(load_process(path, system, dlopen=opened, preload=preload) for path in roots)
+
+
+def _make_system(sysroot: str | None, library_path: Sequence[str], inputs: Inputs | None = None) -> System:
+    import os
+
+    from linkcheck.elf.reader import read_image
+    from linkcheck.errors import UnreadableFileError
+    from linkcheck.loader.files import Files
+    from linkcheck.loader.system import System
+
+    if sysroot is not None and not os.path.isdir(sysroot):
+        raise UnreadableFileError(sysroot, "--root takes a directory")
+    if inputs is None or inputs.spool is None:
+        files = Files(sysroot or "/")
+    else:
+        files = Files(sysroot or "/", layers=inputs.layers, mounted=inputs.spool.path)
+    return System(read_image, files, library_path=library_path)
+
+
+def check_prebuilt(path: str, *, settings: Settings, state: State, wanted: Target | None) -> Report:
+    """Judge whether the file at `path` may be linked as the library that owns `state`.
+
+    It may when the report's outcome is PASS. `wanted` is what it must be built for; None asks for no machine. Every
+    path gets a report, also one that is missing, unreadable or malformed; nothing is raised for what the file is.
+    """
+    return judge_prebuilt(path, settings=settings, state=state, wanted=wanted).report
+
+
+def judge_prebuilt(path: str, *, settings: Settings, state: State, wanted: Target | None) -> PrebuiltVerdict:
+    """As `check_prebuilt`, with the file's identity and image."""
+    from linkcheck.elf.examine import correct_identity, examine
+    from linkcheck.errors import MalformedElfError, UnreadableFileError
+    from linkcheck.model import Check, Finding
+    from linkcheck.report.report import Report
+    from linkcheck.rules.rule import Candidate
+
+    identity, image = examine(path)
+    try:
+        results = _check_file(Candidate(identity, image, wanted, state), settings)
+    except (MalformedElfError, UnreadableFileError) as error:
+        # The symbol table is read only when a rule asks. What it cannot give puts all that was read before in doubt.
+        identity, image = correct_identity(identity, error), None
+        results = _check_file(Candidate(identity, None, wanted, state), settings)
+    report = Report(
+        command="prebuilt",
+        profile=settings.profile,
+        inputs=(path,),
+        checks=tuple(result for result in results if isinstance(result, Check)),
+        findings=_waive([result for result in results if isinstance(result, Finding)], settings),
+    )
+    return PrebuiltVerdict(report, identity, image)
+
+
+def _check_file(candidate: Candidate, settings: Settings) -> list[RuleResult]:
+    from linkcheck.policy.select import select_codes
+    from linkcheck.rules import ALL_RULES
+
+    rules = [rule for rule in ALL_RULES if rule.check_file is not None]
+    codes = select_codes([rule.meta.code for rule in rules], select=settings.select, ignore=settings.ignore)
+    return [
+        result
+        for rule in rules
+        if rule.meta.code in codes or rule.meta.code in ALWAYS_ASKED
+        if rule.check_file is not None
+        for result in rule.check_file(candidate, settings)
+    ]
+
+
+def _waive(
+    findings: list[Finding], settings: Settings, codes: Collection[str] = (), today: datetime.date | None = None
+) -> tuple[ReportedFinding, ...]:
+    """`findings` with the waivers that accept them, and what is to be said about the waivers, as far as in `codes`."""
+    from linkcheck.report.report import ReportedFinding
+
+    if not settings.waivers:
+        return tuple(ReportedFinding(finding) for finding in findings)
+    import datetime
+
+    from linkcheck.policy.waivers import apply_waivers
+
+    reported, about_waivers = apply_waivers(
+        findings,
+        settings.waivers,
+        today or datetime.date.today(),
+        codes=codes,
+        mangled_names=settings.mangled_names,
+    )
+    return reported + tuple(ReportedFinding(finding) for finding in about_waivers)

@@ -1,0 +1,56 @@
+"""`linkcheck scan`: options and printing. The comparing is api.scan's."""
+
+from __future__ import annotations
+
+import click
+
+from linkcheck.cli.emit import emit, wants_color
+from linkcheck.report import FORMATS
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option("--profile", metavar="NAME", help="Look for the states of this built-in profile.")
+@click.option("--policy", metavar="FILE", help="Look for the states of this linkcheck.toml or pyproject.toml.")
+@click.option("--dlopen", metavar="P", multiple=True, help="Every program also opens P, with RTLD_LOCAL. Repeatable.")
+@click.option("--dlopen-global", metavar="P", multiple=True, help="The same with RTLD_GLOBAL. Repeatable.")
+@click.option(
+    "--library-path", metavar="DIR", multiple=True, help="Search DIR as LD_LIBRARY_PATH would be. Repeatable."
+)
+@click.option("--root", "sysroot", metavar="DIR", help="Take DIR as the root directory (a sysroot or container tree).")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--output", metavar="FILE", help="Write the report there instead of standard output.")
+def command(
+    paths: tuple[str, ...],
+    profile: str | None,
+    policy: str | None,
+    dlopen: tuple[str, ...],
+    dlopen_global: tuple[str, ...],
+    library_path: tuple[str, ...],
+    sysroot: str | None,
+    format_: str,
+    output: str | None,
+) -> int:
+    """Look for libraries and shared states that several packages hold a copy of.
+
+    A PATH is a file, a directory, a wheel, zip, tar or .deb, or dist:NAME, an installed Python distribution. What one
+    process would load twice is reported as by verify. Copies that no program or extension module here loads together
+    are information.
+
+    Exit status: 0 clean, 1 findings, 2 could not check.
+    """
+    from linkcheck.api import scan
+    from linkcheck.policy.load import load_settings
+    from linkcheck.report import render
+    from linkcheck.rules import ALL_CODES, ALL_RULES
+
+    report = scan(
+        paths,
+        settings=load_settings(rule_codes=ALL_CODES, profile=profile, policy=policy),
+        dlopen=dlopen,
+        dlopen_global=dlopen_global,
+        library_path=library_path,
+        sysroot=sysroot,
+    )
+    emit(render(report, format_, color=output is None and wants_color(), rules=ALL_RULES), output)
+    return report.outcome.exit_status

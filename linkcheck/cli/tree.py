@@ -1,0 +1,47 @@
+"""`linkcheck tree`: options and printing. What is loaded is found by the loader, through api.load_trees."""
+
+from __future__ import annotations
+
+import click
+
+from linkcheck.cli.emit import emit
+from linkcheck.cli.loading import loading_options
+from linkcheck.report.tree import TREE_FORMATS
+
+
+@click.command()
+@click.argument("roots", metavar="ROOT...", nargs=-1, required=True)
+@loading_options
+@click.option("--tried", is_flag=True, help="Show every path that is tried in vain, not only the files passed over.")
+@click.option("--format", "format_", type=click.Choice(TREE_FORMATS), default="text", show_default=True)
+@click.option("--output", metavar="FILE", help="Write the result there instead of standard output.")
+def command(
+    roots: tuple[str, ...],
+    dlopen: tuple[str, ...],
+    dlopen_global: tuple[str, ...],
+    preload: tuple[str, ...],
+    library_path: tuple[str, ...],
+    sysroot: str | None,
+    tried: bool,
+    format_: str,
+    output: str | None,
+) -> int:
+    """Show what a process of each ROOT loads: who asked for it, where it was found and by which search step.
+
+    Each file hangs below the one that asked for it first; "also for" names the others. Nothing is run.
+
+    Exit status: 0 everything was found, 1 something was not, 2 a ROOT could not be read.
+    """
+    from linkcheck.api import load_trees
+    from linkcheck.report.tree import render_trees
+
+    load_sets = load_trees(
+        roots,
+        dlopen=dlopen,
+        dlopen_global=dlopen_global,
+        preload=preload,
+        library_path=library_path,
+        sysroot=sysroot,
+    )
+    emit(render_trees(load_sets, format_, tried=tried), output)
+    return 1 if any(load_set.unresolved for load_set in load_sets) else 0

@@ -1,0 +1,93 @@
+"""`linkcheck verify`: options and printing. The judging is api.verify's."""
+
+from __future__ import annotations
+
+import click
+
+from linkcheck.cli.emit import emit, wants_color
+from linkcheck.report import FORMATS
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option("--profile", metavar="NAME", help="Judge by this built-in profile (default: executorch-caller-stream).")
+@click.option("--policy", metavar="FILE", help="Judge by this linkcheck.toml or pyproject.toml.")
+@click.option("--dlopen", metavar="P", multiple=True, help="The process also opens P, with RTLD_LOCAL. Repeatable.")
+@click.option("--dlopen-global", metavar="P", multiple=True, help="The same with RTLD_GLOBAL. Repeatable.")
+@click.option(
+    "--library-path", metavar="DIR", multiple=True, help="Search DIR as LD_LIBRARY_PATH would be. Repeatable."
+)
+@click.option("--root", metavar="DIR", help="Take DIR as the root directory (a sysroot or container tree).")
+@click.option("--select", metavar="CODES", multiple=True, help="Only rules with these code prefixes (comma-separated).")
+@click.option("--ignore", metavar="CODES", multiple=True, help="Not the rules with these code prefixes.")
+@click.option("--external", metavar="SONAME", multiple=True, help="The target machine provides SONAME (pattern).")
+@click.option("--require-needed", metavar="SONAME", multiple=True, help="Each PATH must need SONAME (pattern).")
+@click.option("--require-import", metavar="SYMBOL", multiple=True, help="Each PATH must import SYMBOL.")
+@click.option("--forbid-needed", metavar="SONAME", multiple=True, help="No PATH may load SONAME (pattern).")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--output", metavar="FILE", help="Write the report there instead of standard output.")
+def command(
+    paths: tuple[str, ...],
+    profile: str | None,
+    policy: str | None,
+    dlopen: tuple[str, ...],
+    dlopen_global: tuple[str, ...],
+    library_path: tuple[str, ...],
+    root: str | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    external: tuple[str, ...],
+    require_needed: tuple[str, ...],
+    require_import: tuple[str, ...],
+    forbid_needed: tuple[str, ...],
+    format_: str,
+    output: str | None,
+) -> int:
+    """Verify how programs and libraries were linked.
+
+    Every PATH is the root of a process of its own; a directory stands for every ELF file below it.
+
+    Exit status: 0 clean, 1 findings, 2 could not check.
+    """
+    from linkcheck.api import verify
+    from linkcheck.policy.load import load_settings
+    from linkcheck.report import render
+    from linkcheck.rules import ALL_CODES, ALL_RULES
+    from linkcheck.value import replace
+
+    _refuse_empty({"--dlopen": dlopen, "--dlopen-global": dlopen_global, "--library-path": library_path})
+    settings = load_settings(
+        rule_codes=ALL_CODES,
+        profile=profile,
+        policy=policy,
+        select=_split(select),
+        ignore=_split(ignore),
+        require_needed=require_needed,
+        require_import=require_import,
+        forbid_needed=forbid_needed,
+    )
+    if external:
+        settings = replace(settings, external=(*settings.external, *external))
+    report = verify(
+        paths,
+        settings=settings,
+        dlopen=dlopen,
+        dlopen_global=dlopen_global,
+        library_path=library_path,
+        sysroot=root,
+    )
+    emit(render(report, format_, color=output is None and wants_color(), rules=ALL_RULES), output)
+    return report.outcome.exit_status
+
+
+def _refuse_empty(options: dict[str, tuple[str, ...]]) -> None:
+    """An empty value is a variable that nothing set; ld.so would take it for the current directory."""
+    from linkcheck.errors import UsageProblemError
+
+    for option, values in options.items():
+        if "" in values:
+            raise UsageProblemError(f"{option}: an empty value names nothing")
+
+
+def _split(prefixes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(code for text in prefixes for code in text.split(",") if code)

@@ -1,0 +1,59 @@
+"""Compares everything that several packages hold: libraries and states that are there more than once.
+
+What one process would really load is judged by the rules, as `verify` does; here comes what no root loads together.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from linkcheck.errors import MalformedElfError, UnreadableFileError
+from linkcheck.inputs.shown import show_error
+from linkcheck.model import Check, Finding, Outcome
+from linkcheck.rules import duplicate_library, state_copies
+from linkcheck.rules.library_copies import ScannedFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.model import RuleResult
+    from linkcheck.verification import Verification
+
+#: What `scan` asks of each file and of each process.
+CODES = ("LC101", "LC103", "LC401", "LC403")
+_OF_PROCESSES = ("LC401", "LC403")
+_DUPLICATE = duplicate_library.META.code
+
+
+def compare_files(verification: Verification) -> Iterator[RuleResult]:
+    """Yield what a finished `verification` of CODES found, and then what is there twice that no root loads together.
+
+    Of what it could not see, only what concerns the inputs themselves: whether a library that is not among them would
+    bring another copy is not what was asked, and `verify` says it.
+    """
+    for result in verification.results:
+        if isinstance(result, Finding) or (result.outcome is Outcome.UNKNOWN and result.code not in _OF_PROCESSES):
+            yield result
+    files = ScannedFiles(
+        tuple(verification.images),
+        tuple(verification.load_sets),
+        {verification.inputs.show(file.path): _size(file.path) for file in verification.inputs.files},
+    )
+    if not files.images:
+        return
+    try:
+        if _DUPLICATE in verification.codes:
+            yield from duplicate_library.check_scanned(files, verification.settings)
+        if "LC401" in verification.codes:
+            yield from state_copies.check_scanned(files, verification.settings)
+    except (MalformedElfError, UnreadableFileError) as met:
+        error = show_error(met, verification.inputs.show)
+        yield Check(_DUPLICATE, error.path, Outcome.UNKNOWN, str(error))
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0  # it vanished since it was read; its path and build ID are evidence enough

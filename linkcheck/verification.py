@@ -1,0 +1,183 @@
+"""Judges named files and directories, each as the root of a process of its own. Reads no policy, prints nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.errors import MalformedElfError, UnreadableFileError
+from linkcheck.inputs.extension_module import is_extension_module
+from linkcheck.inputs.process import Examiner, start_process
+from linkcheck.inputs.shown import show_error, show_file, show_image, show_process
+from linkcheck.inputs.wanted import is_library_name
+from linkcheck.model import Check, FileIdentity, FileKind, Outcome
+from linkcheck.rules import ALL_RULES, malformed_elf
+from linkcheck.rules.rule import Candidate
+from linkcheck.value import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linkcheck.inputs.process import ExaminedFile, Process
+    from linkcheck.inputs.roots import NamedFile
+    from linkcheck.inputs.sources import Inputs
+    from linkcheck.loader.load import Dlopen
+    from linkcheck.loader.system import System
+    from linkcheck.model import Image, LoadSet, RuleResult, Target
+    from linkcheck.policy.settings import Settings
+    from linkcheck.rules.rule import Rule
+
+#: Kinds that leave nothing to judge: the input could not be checked (exit status 2), it is not a finding.
+_NOTHING_TO_JUDGE = frozenset(
+    {
+        FileKind.MISSING,
+        FileKind.UNREADABLE,
+        FileKind.DANGLING_LINK,
+        FileKind.LOOPING_LINK,
+        FileKind.DIRECTORY,
+        FileKind.FIFO,
+        FileKind.DEVICE,
+        FileKind.SOCKET,
+    }
+)
+#: The code that carries "this input is no file we could judge".
+_KIND_RULE = "LC101"
+
+
+class Verification:
+    """One run of `verify`: what it judges by, and what it has found so far."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        inputs: Inputs,
+        system: System,
+        codes: frozenset[str],
+        dlopen: Sequence[Dlopen] = (),
+    ) -> None:
+        """Judge `inputs` by `settings` and the rules with `codes`; every process also makes the calls of `dlopen`."""
+        self.settings = settings
+        self.inputs = inputs
+        self.system = system
+        self.codes = codes
+        self.dlopen = dlopen
+        self.edges = tuple(replace(edge, path=inputs.find(edge.path)) for edge in settings.dlopen)
+        self.examiner = Examiner()
+        self.results: list[RuleResult] = []
+        #: Device and inode of every file that some root loads.
+        self.loaded: set[tuple[int, int]] = set()
+        #: Every image that was named or found, and the load set of every root, with the paths that users know.
+        self.images: list[Image] = []
+        self.load_sets: list[LoadSet] = []
+        self._seen: set[tuple[object, ...]] = set()
+
+    def judge_inputs(self) -> None:
+        """Judge everything the user named; what cannot be judged becomes an unknown check, never an exception."""
+        for subject, error in self.inputs.errors:
+            self._note(Check(_KIND_RULE, subject, Outcome.UNKNOWN, str(error)))
+        images: list[tuple[NamedFile, Image]] = []
+        for file in self.inputs.files:
+            examined = self.examiner.examine(file.path)
+            if examined.image is not None:
+                images.append((file, examined.image))
+                self.images.append(show_image(examined.image, self.inputs.show))
+            elif file.named or _stands_for_a_library(examined.identity):
+                self._judge_file(examined, None)
+            # What else is found in a directory and is no image (object files, debug companions) is nobody's root.
+        # Programs first: a library in a directory that some program there loads is judged as a part of it.
+        programs = [(file, image) for file, image in images if image.is_executable]
+        libraries = [(file, image) for file, image in images if not image.is_executable]
+        for file, image in programs:
+            self._judge_process(file, image, self.dlopen)
+        for file, image in _nobody_needs_first(libraries):
+            if file.named or (image.device, image.inode) not in self.loaded or is_extension_module(image):
+                self._judge_process(file, image, () if programs else self.dlopen)
+
+    def note_nothing(self, paths: Sequence[str]) -> None:
+        """Say of `paths` that there was nothing to check, if that is so."""
+        if not self.results:
+            for path in paths:
+                what = "no rule that runs has anything to look at" if self.images else "no program, no shared library"
+                self._note(Check(_KIND_RULE, path, Outcome.UNKNOWN, f"nothing to check: {what}"))
+
+    def _judge_process(self, file: NamedFile, root: Image, dlopen: Sequence[Dlopen]) -> None:
+        process = start_process(
+            root,
+            self.system,
+            self.examiner,
+            edges=self.edges,
+            dlopen=dlopen,
+            neighbours=self.inputs.directories,
+            named=file.named,
+        )
+        self.loaded.update((m.image.device, m.image.inode) for m in process.load_set.modules)
+        if self.inputs.spool is not None:
+            process = show_process(process, self.inputs.show)
+        self.load_sets.append(process.load_set)
+        for examined in (*process.opened, *process.rejected):
+            self._judge_file(examined, root.target)
+        self._judge_load_set(process)
+
+    def _judge_file(self, examined: ExaminedFile, wanted: Target | None) -> None:
+        examined = show_file(examined, self.inputs.show)
+        identity = examined.identity
+        if identity.kind in _NOTHING_TO_JUDGE:
+            reason = f"{identity.kind.value}: {identity.detail}" if identity.detail else identity.kind.value
+            self._note(Check(_KIND_RULE, identity.path, Outcome.UNKNOWN, reason))
+            return
+        candidate = Candidate(identity, examined.image, wanted)
+        for rule in ALL_RULES:
+            if rule.check_file is not None and rule.meta.code in self.codes:
+                for result in rule.check_file(candidate, self.settings):
+                    self._note(result)
+
+    def _judge_load_set(self, process: Process) -> None:
+        load_set = process.load_set
+        for rule in ALL_RULES:
+            if rule.check_load_set is not None and rule.meta.code in self.codes:
+                self._apply(rule, load_set)
+
+    def _apply(self, rule: Rule, load_set: LoadSet) -> None:
+        """Apply one rule; a file that turns out to be broken only now is a finding, and what was asked is unknown."""
+        if rule.check_load_set is None:
+            return
+        try:
+            for result in rule.check_load_set(load_set, self.settings):
+                self._note(result)
+        except (MalformedElfError, UnreadableFileError) as met:
+            error = show_error(met, self.inputs.show)
+            self._note(Check(rule.meta.code, load_set.root.path, Outcome.UNKNOWN, str(error)))
+            if isinstance(error, UnreadableFileError):
+                return
+            broken = Candidate(FileIdentity(error.path, FileKind.MALFORMED_ELF, error.reason), None)
+            for result in malformed_elf.check_file(broken, self.settings):
+                self._note(result)
+
+    def _note(self, result: RuleResult) -> None:
+        """Keep `result`, once: several roots may share the file that it is about."""
+        if isinstance(result, Check):
+            key: tuple[object, ...] = (result.code, result.subject, result.outcome, result.reason)
+        else:
+            key = (result.code, result.primary, result.message)
+        if key not in self._seen:
+            self._seen.add(key)
+            self.results.append(result)
+
+
+def _nobody_needs_first(libraries: Sequence[tuple[NamedFile, Image]]) -> list[tuple[NamedFile, Image]]:
+    """`libraries` with those first that none of the others needs by name: they load the others, which are no roots."""
+    needed = {name.rpartition("/")[2] for _, image in libraries for name in image.needed}
+
+    def is_needed(named: tuple[NamedFile, Image]) -> bool:
+        file, image = named
+        return image.name in needed or file.path.rpartition("/")[2] in needed
+
+    return sorted(libraries, key=is_needed)
+
+
+def _stands_for_a_library(identity: FileIdentity) -> bool:
+    """Whether a file that was found in a directory, and is no image, is a fault: what development packages put beside
+    their libraries, a linker script called `libx.so`, is none.
+    """
+    if identity.kind is FileKind.MALFORMED_ELF:
+        return True
+    return is_library_name(identity.path) and identity.kind is not FileKind.LD_SCRIPT

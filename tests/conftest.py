@@ -1,0 +1,34 @@
+"""What several parts of the tests share and is costly to get: fetched once a run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WHEEL = "torch-tensorrt==2.14.0"
+#: One build of the wheel, whichever Python runs the tests: it is only read.
+TAG = ("--only-binary=:all:", "--python-version=3.11", "--implementation=cp", "--abi=cp311")
+PLATFORM = "--platform=manylinux_2_28_x86_64"
+
+
+@pytest.fixture(scope="session")
+def torch_tensorrt_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The public wheel that ships an ExecuTorch runner with a shared caller stream; for tests marked `network`."""
+    directory = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps"]
+    command += ["--retries=1", "--timeout=20", *TAG, PLATFORM, "-d", str(directory), WHEEL]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        problem = done.stderr.strip().splitlines()[-1:] if done.returncode else []
+    except subprocess.TimeoutExpired:
+        problem = ["it took more than 300 seconds"]
+    wheels = sorted(directory.glob("*.whl"))
+    if problem or len(wheels) != 1:
+        pytest.skip(f"cannot get {WHEEL} from the package index: {' '.join(problem) or 'no wheel came'}")
+    return wheels[0]
