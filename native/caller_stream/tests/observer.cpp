@@ -1,0 +1,5 @@
+#include "observer.h"
+
+std::optional<cudaStream_t> observeStream() {
+  return executorch::extension::cuda::getCallerStream();
+}
