@@ -197,10 +197,13 @@ class SymbolTable(Protocol):
         """The definitions called `name` that another image can bind to: defined, not local, not hidden."""
 
     def imported(self, name: str) -> Symbol | None:
-        """The undefined entry called `name`, or None when the image does not import it."""
+        """The import called `name`, or None when the image does not import it."""
 
     def imports(self) -> Iterator[Symbol]:
-        """Every undefined entry, in table order, without the null entry."""
+        """Every undefined entry that the loader looks up: of default visibility, and not local."""
+
+    def count_imports(self) -> int:
+        """How many `imports` has, without making them."""
 
     def exports(self) -> Iterator[Symbol]:
         """Every definition that another image can bind to, in table order."""
@@ -213,6 +216,12 @@ class SymbolTable(Protocol):
 
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """Those of `names` that are defined only as room for a copy of another file's object (R_*_COPY)."""
+
+    def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
+        """Those of the definitions called `names` that some relocation of the file refers to; None: cannot be told.
+
+        ld.so can lead the file's own uses of a definition to another file's only through a relocation.
+        """
 
     def __iter__(self) -> Iterator[Symbol]:
         """Every entry but the null one, in table order."""
@@ -227,6 +236,8 @@ class ListedSymbols(Value):
     local_definitions: frozenset[str] = frozenset()
     #: Names that a copy relocation fills.
     copies: frozenset[str] = frozenset()
+    #: Definitions that no relocation refers to; None: cannot be told.
+    unreferenced: frozenset[str] | None = frozenset()
 
     def exported(self, name: str) -> tuple[Symbol, ...]:
         """See SymbolTable.exported."""
@@ -238,7 +249,11 @@ class ListedSymbols(Value):
 
     def imports(self) -> Iterator[Symbol]:
         """See SymbolTable.imports."""
-        return (s for s in self.symbols if not s.defined)
+        return (s for s in self.symbols if is_imported(s))
+
+    def count_imports(self) -> int:
+        """See SymbolTable.count_imports."""
+        return sum(1 for _ in self.imports())
 
     def exports(self) -> Iterator[Symbol]:
         """See SymbolTable.exports."""
@@ -252,6 +267,13 @@ class ListedSymbols(Value):
         """See SymbolTable.copied."""
         return tuple(name for name in names if name in self.copies)
 
+    def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
+        """See SymbolTable.referenced."""
+        unreferenced = self.unreferenced
+        if unreferenced is None:
+            return None
+        return tuple(name for name in names if name not in unreferenced and self.exported(name))
+
     def __iter__(self) -> Iterator[Symbol]:
         return iter(self.symbols)
 
@@ -263,6 +285,13 @@ def is_exported(symbol: Symbol) -> bool:
         and symbol.binding != SymbolBinding.LOCAL
         and symbol.visibility in (Visibility.DEFAULT, Visibility.PROTECTED)
     )
+
+
+def is_imported(symbol: Symbol) -> bool:
+    """Whether the loader binds `symbol` to other images' definitions; with another visibility than the default it
+    takes it for the image's own (glibc dl-reloc.c and dl-lookup.c).
+    """
+    return not symbol.defined and symbol.binding != SymbolBinding.LOCAL and symbol.visibility == Visibility.DEFAULT
 
 
 class ThreadLocalSegment(Value):
@@ -300,6 +329,8 @@ class Image(Value):
     target: Target
     soname: str | None = None
     needed: tuple[str, ...] = ()
+    #: DT_FILTER and DT_AUXILIARY: libraries that ld.so loads too, and searches before this one in its place.
+    filters: tuple[str, ...] = ()
     #: DT_RPATH and DT_RUNPATH as written, `$ORIGIN` unexpanded; None when absent, "" when present and empty.
     rpath: str | None = None
     runpath: str | None = None
@@ -317,6 +348,9 @@ class Image(Value):
     symbols: SymbolTable = ListedSymbols()
     device: int = 0
     inode: int = 0
+    #: EI_OSABI and EI_ABIVERSION of e_ident (gABI, "ELF Identification").
+    os_abi: int = 0
+    abi_version: int = 0
 
     @property
     def is_executable(self) -> bool:
@@ -387,6 +421,8 @@ class Unresolved(Value):
     elsewhere: tuple[str, ...] = ()
     #: Files that look like another version of it, such as libnvinfer.so or libnvinfer.so.10 for libnvinfer.so.11.
     similar: tuple[str, ...] = ()
+    #: Why the search ended before it had looked everywhere, or "": then nothing says that the file is missing.
+    given_up: str = ""
 
 
 class Opened(Value):
@@ -407,6 +443,8 @@ class LoadSet(Value):
     opened: tuple[Opened, ...] = ()
     #: The user named the root itself; False for a file that was found in a named directory.
     named: bool = True
+    #: Every image among the inputs of the run, the root too, whether it is loaded here or not.
+    beside: tuple[Image, ...] = ()
 
     @property
     def root(self) -> Image:
@@ -529,3 +567,21 @@ RuleResult = Check | Finding
 def unique(names: Iterable[str]) -> tuple[str, ...]:
     """`names` without repetitions, first occurrence kept."""
     return tuple(dict.fromkeys(names))
+
+
+def one_line(name: str) -> str:
+    """`name` with its control characters (C0, C1, line and paragraph separator) as escapes, `\\n` for a line feed.
+
+    For names that files carry, before they become part of a message: with a line feed of its own a SONAME could add a
+    line to a message, a command to a remedy. All other bytes stay, and are the renderers' business.
+    """
+    if name.isprintable():
+        return name
+    return "".join(_escape(c) if c < " " or "\x7f" <= c <= "\x9f" or c in "\u2028\u2029" else c for c in name)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if character in "\n\r\t":
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character]
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

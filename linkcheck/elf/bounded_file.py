@@ -10,7 +10,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from linkcheck.elf.limits import HEAD_SIZE
+from linkcheck.elf.limits import BLOCK_SIZE, HEAD_SIZE
 from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
 from linkcheck.model import FileKind
 from linkcheck.value import Value
@@ -145,3 +145,11 @@ class Span(Value):
                 f"{self.what}: bytes {at:#x} to {at + size:#x} are wanted, but it ends at {self.size:#x}"
             )
         return file.read(self.offset + at, size, self.what)
+
+    def contains(self, file: BoundedFile, wanted: bytes) -> bool:
+        """Whether `wanted` stands anywhere in the span, looked for a block at a time."""
+        for start in range(0, self.size, BLOCK_SIZE):
+            size = min(BLOCK_SIZE + len(wanted) - 1, self.size - start)
+            if wanted in file.read(self.offset + start, size, self.what):
+                return True
+        return False

@@ -1,7 +1,7 @@
 """Reads PT_DYNAMIC into tags and values, up to DT_NULL. It follows the values only as far as finding their tables.
 
 Source: gABI "Dynamic Section"; GNU and MIPS tags from <elf.h>. Where a tag occurs twice the last one counts, as in
-glibc's elf_get_dynamic_info; DT_NEEDED is a list.
+glibc's elf_get_dynamic_info; DT_NEEDED, DT_FILTER and DT_AUXILIARY are lists.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.elf.bounded_file import Span
 from linkcheck.elf.header import PT_DYNAMIC
-from linkcheck.elf.limits import MAX_DYNAMIC_ENTRIES
+from linkcheck.elf.limits import MAX_DYNAMIC_ENTRIES, MAX_NEEDED
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ DT_VERDEF = 0x6FFFFFFC
 DT_VERNEED = 0x6FFFFFFE
 DT_MIPS_SYMTABNO = 0x70000011
 DT_MIPS_XHASH = 0x70000036
+DT_AUXILIARY = 0x7FFFFFFD
+DT_FILTER = 0x7FFFFFFF
 
 EM_MIPS = 8
 
@@ -62,6 +64,8 @@ class DynamicSection(Value):
     values: dict[int, int]
     #: String table offsets of DT_NEEDED, in order.
     needed: tuple[int, ...]
+    #: The same of DT_FILTER and DT_AUXILIARY.
+    filters: tuple[int, ...]
 
     def table(self, file: BoundedFile, tag: int, what: str) -> Span | None:
         """From the address that `tag` holds to the end of its segment's file-backed part; None without the tag.
@@ -91,7 +95,8 @@ class DynamicSection(Value):
 def read_dynamic(file: BoundedFile, header: Header) -> DynamicSection | None:
     """The dynamic section; None when there is no PT_DYNAMIC.
 
-    Raises MalformedElfError when it is not where its segment says, or when DT_NULL does not end it.
+    Raises MalformedElfError when it is not where its segment says, when DT_NULL does not end it, and when it has more
+    than MAX_NEEDED DT_NEEDED entries.
     """
     segment = header.last(PT_DYNAMIC)
     if segment is None:
@@ -104,6 +109,7 @@ def read_dynamic(file: BoundedFile, header: Header) -> DynamicSection | None:
     available = min(span.size, segment.file_size) // record.size
     entries: dict[int, int] = {}
     needed: list[int] = []
+    filters: list[int] = []
     read = 0
     while read < available:
         if read >= MAX_DYNAMIC_ENTRIES:
@@ -111,9 +117,13 @@ def read_dynamic(file: BoundedFile, header: Header) -> DynamicSection | None:
         count = min(available - read, 64 if read == 0 else 4096)
         for tag, value in record.iter_unpack(span.read(file, read * record.size, count * record.size)):
             if tag == DT_NULL:
-                return DynamicSection(header, entries, tuple(needed))
+                return DynamicSection(header, entries, tuple(needed), tuple(filters))
             if tag == DT_NEEDED:
                 needed.append(value)
+                if len(needed) > MAX_NEEDED:
+                    raise file.malformed(f"more than {MAX_NEEDED} DT_NEEDED entries, which are not read")
+            elif tag in (DT_FILTER, DT_AUXILIARY):
+                filters.append(value)
             entries[tag] = value
         read += count
     raise file.malformed(f"no DT_NULL ends PT_DYNAMIC ({available} entries in {segment.file_size:#x} bytes)")

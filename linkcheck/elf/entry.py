@@ -2,7 +2,9 @@
 
 Which definitions another file can bind to follows glibc's elf/dl-lookup.c (do_lookup_x, check_match): an entry
 that is undefined, or has value 0 without being absolute or thread-local, or has a type or a binding of no use to
-others, is skipped, and so is a hidden or internal one.
+others, is skipped, and so is a hidden or internal one. An undefined entry of another visibility than
+the default is no import either: the loader takes it for the file's own (dl_symbol_visibility_binds_local_p in
+dl-reloc.c; _dl_lookup_symbol_x for a protected one).
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ def make_symbol(entry: Entry, name: bytes, version: SymbolVersion | None = None)
 
 
 def find_imports(layout: Layout, raw: bytes) -> Iterator[int]:
-    """Positions of the entries in `raw` that are imports: st_shndx is 0 and the binding is not local.
+    """Positions of the entries in `raw` that are imports: st_shndx is 0, and neither binding nor visibility is local.
 
     Searched as bytes, because 0 looks the same in both byte orders and decoding 75,000 entries takes thirty times as
     long.
@@ -89,6 +91,7 @@ def find_imports(layout: Layout, raw: bytes) -> Iterator[int]:
         if at % 2:  # the second half of one number and the first half of the next
             at = column.find(b"\0\0", at + 1)
         else:
-            if raw[at // 2 * size + info] >> 4 != _STB_LOCAL:
+            place = at // 2 * size + info
+            if raw[place] >> 4 != _STB_LOCAL and not raw[place + 1] & 3:  # st_other comes next
                 yield at // 2
             at = column.find(b"\0\0", at + 2)

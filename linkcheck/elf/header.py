@@ -58,6 +58,9 @@ class Header(Value):
 
     layout: Layout
     machine: int
+    #: EI_OSABI and EI_ABIVERSION.
+    os_abi: int
+    abi_version: int
     type: int
     segments: tuple[Segment, ...]
     section_offset: int
@@ -109,7 +112,7 @@ def read_header(file: BoundedFile) -> Header:
     if phnum == _PN_XNUM:
         phnum = _read_extended_count(file, layout, shoff)
     segments = _read_segments(file, layout, phoff, phnum, phentsize) if phnum else ()
-    return Header(layout, machine, type_, segments, shoff, shnum)
+    return Header(layout, machine, head[7], head[8], type_, segments, shoff, shnum)
 
 
 def _judge_ident(file: BoundedFile, head: bytes) -> Layout:

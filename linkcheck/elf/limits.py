@@ -23,6 +23,11 @@ MAX_SECTION_HEADERS = 1 << 16
 #: Entries of PT_DYNAMIC before its DT_NULL (a library with a thousand DT_NEEDED stays far below). Bounds dynamic.py.
 MAX_DYNAMIC_ENTRIES = 1 << 15
 
+#: DT_NEEDED entries of one file, and bytes of their names. Linkers make a handful, and a library with a thousand is
+#: extreme; ld.so would open that many files before it starts the program. Bounds dynamic.py and reader.py.
+MAX_NEEDED = 1 << 12
+MAX_NEEDED_BYTES = 1 << 20
+
 #: Bytes of the names in PT_DYNAMIC and in the version records of one file, all together. Bounds reader.py.
 MAX_DYNAMIC_NAME_BYTES = 8 << 20
 
@@ -61,9 +66,11 @@ MAX_RESIDENT_IMPORT_STRINGS = 1 << 20
 #: spell out n * n / 2 bytes of names; a linker only merges common endings. Bounds symbols.py.
 MAX_SYMBOL_NAME_BYTES = 256 << 20
 
-#: Imports, and bytes of their names, that are kept in a dictionary; with more, each question walks the table.
+#: Imports, and bytes of their names, that are kept in a dictionary. With more, a question walks the table unless a
+#: filter of this many bits rules the name out: a million imports set one bit in eight. Bounds symbols.py.
 MAX_INDEXED_IMPORTS = 1 << 17
 MAX_INDEXED_IMPORT_BYTES = 8 << 20
+IMPORT_FILTER_BITS = 1 << 23
 
 #: Bytes of relocations read for the largest symbol index they name. Bounds count.py.
 MAX_RELOCATION_BYTES = 16 << 20

@@ -6,10 +6,13 @@ Cost on a 434 MB library: a few kilobytes read. Symbols are read when somebody a
 from __future__ import annotations
 
 import os.path
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.bounded_file import BoundedFile
 from linkcheck.elf.dynamic import (
+    DT_AUXILIARY,
+    DT_FILTER,
     DT_FLAGS,
     DT_FLAGS_1,
     DT_NEEDED,
@@ -33,7 +36,7 @@ from linkcheck.elf.header import (
     PT_TLS,
     read_header,
 )
-from linkcheck.elf.limits import MAX_DYNAMIC_NAME_BYTES, MAX_INTERPRETER_SIZE
+from linkcheck.elf.limits import MAX_DYNAMIC_NAME_BYTES, MAX_INTERPRETER_SIZE, MAX_NEEDED_BYTES
 from linkcheck.elf.notes import read_build_id
 from linkcheck.elf.pie import judge_et_dyn
 from linkcheck.elf.sections import is_debug_companion
@@ -51,11 +54,18 @@ from linkcheck.model import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from linkcheck.elf.dynamic import DynamicSection
-    from linkcheck.elf.header import Header
+    from linkcheck.elf.header import Header, Segment
+
+#: Bytes of the smallest page of any machine that Linux and glibc support.
+SMALLEST_PAGE = 4096
 
 #: Tags whose value is, or leads to, a place in the string table.
-_NAMING_TAGS = frozenset({DT_NEEDED, DT_SONAME, DT_RPATH, DT_RUNPATH, DT_SYMTAB, DT_VERNEED, DT_VERDEF})
+_NAMING_TAGS = frozenset(
+    {DT_NEEDED, DT_FILTER, DT_AUXILIARY, DT_SONAME, DT_RPATH, DT_RUNPATH, DT_SYMTAB, DT_VERNEED, DT_VERDEF}
+)
 
 
 def read_image(path: str) -> Image:
@@ -86,6 +96,7 @@ def _read_facts(file: BoundedFile, header: Header) -> Image:
             raise file.malformed(
                 f"PT_LOAD segment {number} ends at byte {end:#x}, but the file has {file.size:#x} bytes (truncated?)"
             )
+    _check_order(file, loads)
     dynamic = read_dynamic(file, header)
     if dynamic is None:
         return _describe_static(file, header)
@@ -93,6 +104,36 @@ def _read_facts(file: BoundedFile, header: Header) -> Image:
         # Zeros where the dynamic section was: eu-strip leaves such a companion.
         _refuse_debug_companion(file, header)
     return _describe_dynamic(file, header, dynamic)
+
+
+def _check_order(file: BoundedFile, loads: Sequence[Segment]) -> None:
+    """Refuse PT_LOAD segments of which one is mapped over another, because memory then holds the last one's bytes.
+
+    The gABI ("Program Header", PT_LOAD) wants them in ascending order of p_vaddr; glibc (dl-load.c,
+    _dl_map_object_from_fd) and Linux rely on it, and map whole pages.
+    """
+    mapped = [(number, load) for number, load in enumerate(loads) if load.memory_size]
+    for (earlier, one), (later, other) in pairwise(mapped):
+        if other.address < one.address:
+            raise file.malformed(
+                f"PT_LOAD segment {later} is at address {other.address:#x}, below segment {earlier} ({one.address:#x})"
+            )
+        end = one.address + one.memory_size
+        if other.address < end:
+            raise file.malformed(
+                f"PT_LOAD segment {later} at address {other.address:#x} overlaps segment {earlier}, which ends at "
+                f"{end:#x}"
+            )
+        if (
+            other.address // SMALLEST_PAGE <= (one.address + one.file_size - 1) // SMALLEST_PAGE
+            and one.file_size
+            and other.file_size
+            and one.address - one.offset != other.address - other.offset
+        ):
+            raise file.malformed(
+                f"PT_LOAD segment {later} at address {other.address:#x} shares a page of memory with segment "
+                f"{earlier}, but none of the file"
+            )
 
 
 def _refuse_debug_companion(file: BoundedFile, header: Header) -> None:
@@ -116,6 +157,8 @@ def _describe_static(file: BoundedFile, header: Header) -> Image:
         symbols=StaticSymbols(file.path, _make_absolute(file.path), file.stamp, header),
         device=file.stamp.device,
         inode=file.stamp.inode,
+        os_abi=header.os_abi,
+        abi_version=header.abi_version,
     )
 
 
@@ -135,7 +178,8 @@ def _describe_dynamic(file: BoundedFile, header: Header, dynamic: DynamicSection
         kind=kind,
         target=header.target,
         soname=soname,
-        needed=() if names is None else tuple(decode_name(names.find(at, "DT_NEEDED")) for at in dynamic.needed),
+        needed=() if names is None else tuple(_read_needed(file, names, dynamic.needed)),
+        filters=_read_names(names, dynamic.filters, "DT_FILTER or DT_AUXILIARY"),
         rpath=_read_name(names, values.get(DT_RPATH), "DT_RPATH"),
         runpath=_read_name(names, values.get(DT_RUNPATH), "DT_RUNPATH"),
         flags=flags,
@@ -150,6 +194,8 @@ def _describe_dynamic(file: BoundedFile, header: Header, dynamic: DynamicSection
         symbols=DynamicSymbols(file.path, _make_absolute(file.path), file.stamp, dynamic, versions),
         device=file.stamp.device,
         inode=file.stamp.inode,
+        os_abi=header.os_abi,
+        abi_version=header.abi_version,
     )
 
 
@@ -167,6 +213,20 @@ def _open_names(file: BoundedFile, dynamic: DynamicSection) -> Strings | None:
 
 def _read_name(names: Strings | None, offset: int | None, what: str) -> str | None:
     return None if names is None or offset is None else decode_name(names.find(offset, what))
+
+
+def _read_names(names: Strings | None, offsets: tuple[int, ...], what: str) -> tuple[str, ...]:
+    return () if names is None else tuple(decode_name(names.find(at, what)) for at in offsets)
+
+
+def _read_needed(file: BoundedFile, names: Strings, places: tuple[int, ...]) -> Iterator[str]:
+    left = MAX_NEEDED_BYTES
+    for at in places:
+        name = names.find(at, "DT_NEEDED")
+        left -= len(name)
+        if left < 0:
+            raise file.malformed(f"the names of its DT_NEEDED entries take more than {MAX_NEEDED_BYTES} bytes")
+        yield decode_name(name)
 
 
 def _describe_tls(header: Header) -> ThreadLocalSegment | None:

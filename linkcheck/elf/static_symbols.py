@@ -41,6 +41,10 @@ class StaticSymbols:
         """Nothing."""
         return iter(())
 
+    def count_imports(self) -> int:
+        """None."""
+        return 0
+
     def exports(self) -> Iterator[Symbol]:
         """Nothing."""
         return iter(())
@@ -52,6 +56,10 @@ class StaticSymbols:
 
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """Nothing: without a loader there is nobody to copy."""
+        return ()
+
+    def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
+        """None of `names`: nothing is exported."""
         return ()
 
     def __iter__(self) -> Iterator[Symbol]:

@@ -7,6 +7,7 @@ The loader finds definitions through a hash table and nowhere else: DT_GNU_HASH 
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.bounded_file import BoundedFile
@@ -18,6 +19,7 @@ from linkcheck.elf.entry import can_be_bound, find_imports, make_symbol, unpack_
 from linkcheck.elf.hashes import gnu_hash, read_gnu_hash, read_sysv_hash, sysv_hash
 from linkcheck.elf.limits import (
     BLOCK_SIZE,
+    IMPORT_FILTER_BITS,
     MAX_CANDIDATES,
     MAX_INDEXED_IMPORT_BYTES,
     MAX_INDEXED_IMPORTS,
@@ -25,7 +27,10 @@ from linkcheck.elf.limits import (
     MAX_RESIDENT_STRINGS,
     MAX_SYMBOL_NAME_BYTES,
 )
+from linkcheck.elf.name_filter import NameFilter
+from linkcheck.elf.references import find_references
 from linkcheck.elf.strings import Strings, encode_name
+from linkcheck.model import unique
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -45,6 +50,11 @@ if TYPE_CHECKING:
 _SMALL_FILTER = 1 << 14
 _LARGEST_KEPT_FILTER = 1 << 20
 _KEEP_FILTER_AFTER = 8
+#: Bytes of a name that make its family. The names of one C++ namespace begin alike (`_ZN10executorch…`), so that one
+#: search of the string table answers for all of them, and how many families are searched for before the imports are
+#: indexed instead.
+_FAMILY_LENGTH = 15
+_MOST_SEARCHES = 4
 #: Answers that are remembered for each kind of question: the rules ask about the same few names again and again.
 _MOST_ANSWERS = 1 << 10
 
@@ -71,6 +81,7 @@ class DynamicSymbols:
         "_count",
         "_dynamic",
         "_exported",
+        "_families",
         "_filter",
         "_import_index",
         "_imported",
@@ -97,10 +108,12 @@ class DynamicSymbols:
         self._unseen: str | bool | None = False  # False before the first question
         self._exported: dict[str, tuple[Symbol, ...]] = {}
         self._imported: dict[str, Symbol | None] = {}
+        #: Family of names -> whether the string table has it.
+        self._families: dict[bytes, bool] = {}
         self._private: dict[frozenset[str], tuple[str, ...]] = {}
-        #: Name -> index of its first undefined entry; None before the first question, and False when there are too
+        #: Name -> index of its first undefined entry; None before the first question, and a filter when there are too
         #: many to keep.
-        self._import_index: dict[bytes, int] | bool | None = None
+        self._import_index: dict[bytes, int] | NameFilter | None = None
 
     @property
     def unseen(self) -> str | None:
@@ -136,22 +149,28 @@ class DynamicSymbols:
             tables = self._read_tables(file)
             if tables is None:
                 return ()
-            if tables.gnu is not None:
-                candidates = tables.gnu.find(file, gnu_hash(encoded))
-            elif tables.sysv is not None:
-                candidates = tables.sysv.find(file, sysv_hash(encoded))
-            else:
-                return ()
-            strings = self._open_strings(file, tables)
-            found = []
-            for number, index in enumerate(candidates):
-                if tables.gnu is not None and number >= MAX_CANDIDATES:
-                    raise file.malformed(f"DT_GNU_HASH has more than {MAX_CANDIDATES} symbols of one hash in a chain")
-                entry = self._read_entry(file, tables, index)
-                if can_be_bound(entry) and strings.holds(entry.name, encoded, "a symbol's name"):
-                    found.append(make_symbol(entry, encoded, self._read_version(file, index)))
+            found = tuple(
+                make_symbol(entry, encoded, self._read_version(file, index))
+                for index, entry in self._find_definitions(file, tables, encoded)
+            )
             self._keep_filter(file, tables)
-            return tuple(found)
+            return found
+
+    def _find_definitions(self, file: BoundedFile, tables: _Tables, encoded: bytes) -> Iterator[tuple[int, Entry]]:
+        """Index and entry of each definition called `encoded`, as the loader would meet them."""
+        if tables.gnu is not None:
+            candidates = tables.gnu.find(file, gnu_hash(encoded))
+        elif tables.sysv is not None:
+            candidates = tables.sysv.find(file, sysv_hash(encoded))
+        else:
+            return
+        strings = self._open_strings(file, tables)
+        for number, index in enumerate(candidates):
+            if tables.gnu is not None and number >= MAX_CANDIDATES:
+                raise file.malformed(f"DT_GNU_HASH has more than {MAX_CANDIDATES} symbols of one hash in a chain")
+            entry = self._read_entry(file, tables, index)
+            if can_be_bound(entry) and strings.holds(entry.name, encoded, "a symbol's name"):
+                yield index, entry
 
     def imported(self, name: str) -> Symbol | None:
         """See model.SymbolTable.imported.
@@ -168,11 +187,13 @@ class DynamicSymbols:
 
     def _read_import(self, name: str) -> Symbol | None:
         encoded = encode_name(name)
-        if encoded is None or (isinstance(self._import_index, dict) and encoded not in self._import_index):
+        if encoded is None or self._families.get(encoded[:_FAMILY_LENGTH]) is False:
+            return None
+        if isinstance(self._import_index, dict) and encoded not in self._import_index:
             return None
         with self._open() as file:
             tables = self._read_tables(file)
-            if tables is None:
+            if tables is None or not self._may_mention(file, tables, encoded):
                 return None
             index = self._find_import(file, tables, encoded)
             if index is None:
@@ -181,8 +202,18 @@ class DynamicSymbols:
             return make_symbol(entry, encoded, self._read_version(file, index))
 
     def imports(self) -> Iterator[Symbol]:
-        """See model.SymbolTable.imports; local undefined entries are left out, the loader looks none of them up."""
+        """See model.SymbolTable.imports; the loader looks up only what has the default visibility."""
         return self._select(None, imports_only=True)
+
+    def count_imports(self) -> int:
+        """See model.SymbolTable.count_imports."""
+        with self._open() as file:
+            tables = self._read_tables(file)
+            if tables is None:
+                return 0
+            count = self._count_entries(file, tables).visible
+            blocks = self._read_blocks(file, tables, 1, count)
+            return sum(1 for _, raw in blocks for _ in find_imports(tables.layout, raw))
 
     def exports(self) -> Iterator[Symbol]:
         """See model.SymbolTable.exports."""
@@ -208,6 +239,21 @@ class DynamicSymbols:
         if self._copies is None:
             self._copies = self._read_copies()
         return tuple(name for name in names if encode_name(name) in self._copies)
+
+    def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
+        """See model.SymbolTable.referenced. Nothing is kept: only states that several files define are asked for."""
+        with self._open() as file:
+            tables = self._read_tables(file)
+            if tables is None:
+                return ()
+            places = {
+                index: name
+                for name in names
+                if (encoded := encode_name(name)) is not None
+                for index, _ in self._find_definitions(file, tables, encoded)
+            }
+            found = find_references(file, self._dynamic, frozenset(places))
+        return None if found is None else unique(name for index, name in places.items() if index in found)
 
     def __iter__(self) -> Iterator[Symbol]:
         return self._select(None)
@@ -328,22 +374,35 @@ class DynamicSymbols:
         if gnu.filter_words * tables.layout.address_size <= most:
             self._filter = gnu.load_filter(file)
 
+    def _may_mention(self, file: BoundedFile, tables: _Tables, name: bytes) -> bool:
+        """Whether the string table holds the family of `name` at all: most files have nothing to do with a state, and
+        one search for bytes tells that ten times as fast as an index of all imports.
+        """
+        family = name[:_FAMILY_LENGTH]
+        known = self._families.get(family)
+        if known is None and self._import_index is None and len(self._families) < _MOST_SEARCHES:
+            known = self._families[family] = tables.strings.contains(file, family)
+        return known is not False
+
     def _find_import(self, file: BoundedFile, tables: _Tables, name: bytes) -> int | None:
         if self._import_index is None:
             self._import_index = self._index_imports(file, tables)
         if isinstance(self._import_index, dict):
             return self._import_index.get(name)
+        if not self._import_index.may_hold(name):
+            return None
         return next((index for index, other in self._walk_imports(file, tables) if other == name), None)
 
-    def _index_imports(self, file: BoundedFile, tables: _Tables) -> dict[bytes, int] | bool:
-        """First index by name, so that one pass answers all questions; False when that would take much memory."""
+    def _index_imports(self, file: BoundedFile, tables: _Tables) -> dict[bytes, int] | NameFilter:
+        """First index by name, so that one pass answers all questions; a filter when that would take much memory."""
         index: dict[bytes, int] = {}
         left = MAX_INDEXED_IMPORT_BYTES
-        for number, name in self._walk_imports(file, tables):
-            left -= len(name)
-            if left < 0 or len(index) >= MAX_INDEXED_IMPORTS:
-                return False
+        names = self._walk_imports(file, tables)
+        for number, name in names:
             index.setdefault(name, number)
+            left -= len(name)
+            if left < 0 or len(index) > MAX_INDEXED_IMPORTS:
+                return NameFilter(IMPORT_FILTER_BITS, chain(index, (name for _, name in names)))
         return index
 
     def _walk_imports(self, file: BoundedFile, tables: _Tables) -> Iterator[tuple[int, bytes]]:

@@ -300,7 +300,7 @@ def test_names_that_overlap_use_up_a_budget(tmp_path: Path) -> None:
     with _little_time_and_memory(), pytest.raises(MalformedElfError, match="its names take more than"):
         sum(1 for _ in table.imports())
     with _little_time_and_memory(), pytest.raises(MalformedElfError, match="its names take more than"):
-        table.imported("y")
+        table.imported("n" * 20)
 
 
 def test_needed_names_use_up_a_budget(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_needed_names_use_up_a_budget(tmp_path: Path) -> None:
     built.patch(built.find_dynamic("STRTAB"), "Q", 0x10000 + place)
     built.patch(built.find_dynamic("STRSZ"), "Q", 900_001)
     path = _write_sparse(tmp_path, built, len(built.data))
-    with _little_time_and_memory(), pytest.raises(MalformedElfError, match="its names take more than 8388608 bytes"):
+    with _little_time_and_memory(), pytest.raises(MalformedElfError, match="take more than 1048576 bytes"):
         read_image(path)
 
 
