@@ -13,6 +13,16 @@ if TYPE_CHECKING:
 #: Links followed in one path before it counts as a loop (Linux: MAXSYMLINKS).
 MAX_LINKS = 40
 
+#: What stands for a working directory that was removed: a name below which there is nothing.
+_REMOVED = "/proc/self/cwd"
+
+
+def _find_working_directory() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # removed: no relative path leads anywhere, and absolute ones still do
+        return _REMOVED
+
 
 class Files:
     """Access to the files of the machine whose root directory is `root`, for paths as that machine writes them.
@@ -40,7 +50,7 @@ class Files:
         self.root = os.path.realpath(root)
         self.is_host = self.root == "/"
         if working_directory is None:
-            here = os.getcwd()
+            here = _find_working_directory()
             working_directory = here if self.is_host else self.inside(here)
         self.working_directory = working_directory
         self._directories: dict[str, str] = {}

@@ -10,7 +10,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import LinkcheckError
-from linkcheck.loader.search import Found, Missing, Requester, search
+from linkcheck.loader.search import Found, Missing, Probes, Requester, search
 from linkcheck.loader.tokens import expand
 from linkcheck.model import FoundBy, LoadSet, Module, Opened, Unresolved
 from linkcheck.value import Value, replace
@@ -71,6 +71,7 @@ class _Loading:
 
     def __init__(self, system: System) -> None:
         self.system = system
+        self.probes = Probes()
         self.entries: list[_Entry] = []
         self.unresolved: list[Unresolved] = []
         self.opened: list[Opened] = []
@@ -153,7 +154,9 @@ class _Loading:
             return known
         result = self._search(requester, name, special)
         if isinstance(result, Missing):
-            self.unresolved.append(Unresolved(requester.index, name, result.directories, result.rejected))
+            self.unresolved.append(
+                Unresolved(requester.index, name, result.directories, result.rejected, given_up=result.given_up)
+            )
             return None
         image = result.image
         same_file = self.by_file.get((image.device, image.inode)) if image.inode else None
@@ -200,7 +203,8 @@ class _Loading:
             link = link.loader
         root = self.entries[0]
         executable = Requester(root.module.image, root.origin)
-        return search(self.system, name, chain, executable, opened_by_dlopen=special is FoundBy.DLOPEN)
+        by_dlopen = special is FoundBy.DLOPEN
+        return search(self.system, name, chain, executable, opened_by_dlopen=by_dlopen, probes=self.probes)
 
     def _interpreter(self, image: Image, name: str) -> Found | None:
         """The loader, when `name` is its path or its SONAME: it is mapped already and never searched for."""

@@ -2,8 +2,8 @@
 
 Source: glibc elf/dl-lookup.c (check_match, do_lookup_x, do_lookup_unique, _dl_lookup_symbol_x).
 
-What the symbol tables do not tell is not here either, for it stands in the relocations: a library linked with
--Bsymbolic-functions or compiled with -fno-semantic-interposition calls its own definition.
+What the symbol tables do not tell is not here either, for it stands in the relocations (redirection.py): a library
+linked with -Bsymbolic-functions or compiled with -fno-semantic-interposition calls its own definition.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ class _Finder:
 
     def bind_import(self, scope: Scope, symbol: Symbol) -> Binding:
         """Where an undefined entry of the module's table leads."""
-        version = _version_name(symbol)
+        version = version_name(symbol)
         provider = self._look_up(scope, symbol.name, version)
         return Binding(scope.module, symbol.name, version, BindingKind.IMPORT, provider, symbol.weak)
 
     def _bind_definition(self, scope: Scope, symbol: Symbol) -> Binding:
-        version = _version_name(symbol)
+        version = version_name(symbol)
         provider: int | None = scope.module
         image = self._modules[scope.module].image
         if image.is_executable and image.symbols.copied((symbol.name,)):
@@ -168,7 +168,8 @@ class _Finder:
         return known
 
 
-def _version_name(symbol: Symbol) -> str | None:
+def version_name(symbol: Symbol) -> str | None:
+    """The version that a request has to name to get `symbol`; None for an unversioned one and a base version."""
     version = symbol.version
     return None if version is None or version.base else version.name
 
@@ -182,7 +183,7 @@ def match_version(image: Image, candidates: Iterable[Symbol], version: str | Non
     defaults = []
     if version is not None:
         for symbol in candidates:
-            own = _version_name(symbol)
+            own = version_name(symbol)
             if own == version:
                 return symbol
             if own is None and not (symbol.version is not None and symbol.version.hidden):
@@ -198,7 +199,7 @@ def match_version(image: Image, candidates: Iterable[Symbol], version: str | Non
 
 def _version_index(image: Image, symbol: Symbol) -> int:
     """The version index of a definition; linkers number the versions from 2 on in the order they list them."""
-    name = _version_name(symbol)
+    name = version_name(symbol)
     if name is None:
         return 1
     named = [definition.name for definition in image.version_definitions if not definition.base]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from linkcheck.value import replace
@@ -31,22 +32,32 @@ def locate_unresolved(load_set: LoadSet, directories: Iterable[str]) -> LoadSet:
     return replace(load_set, unresolved=tuple(_located(u, names) for u in load_set.unresolved))
 
 
-def _located(unresolved: Unresolved, names: dict[str, frozenset[str]]) -> Unresolved:
+def _located(unresolved: Unresolved, names: dict[str, tuple[str, ...]]) -> Unresolved:
     if "/" in unresolved.needed:
         return unresolved
     stem = unresolved.needed.partition(".so")[0] + ".so"
-    elsewhere = [os.path.join(p, unresolved.needed) for p, held in names.items() if unresolved.needed in held]
+    needed = unresolved.needed
+    elsewhere = [os.path.join(place, needed) for place, held in names.items() if needed in _starting_with(needed, held)]
     similar = [
         os.path.join(place, name)
         for place, held in names.items()
-        for name in sorted(held)
-        if name != unresolved.needed and (name == stem or name.startswith(stem + "."))
+        for name in _starting_with(stem, held)
+        if name != needed and (name == stem or name.startswith(f"{stem}."))
     ]
     return replace(unresolved, elsewhere=tuple(elsewhere), similar=tuple(similar))
 
 
-def _names_in(directory: str) -> frozenset[str]:
+def _starting_with(start: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the sorted `names` that start with `start`; they stand side by side."""
+    first = last = bisect_left(names, start)
+    while last < len(names) and names[last].startswith(start):
+        last += 1
+    return names[first:last]
+
+
+def _names_in(directory: str) -> tuple[str, ...]:
+    """The names in `directory`, sorted."""
     try:
-        return frozenset(os.listdir(directory))
+        return tuple(sorted(os.listdir(directory)))
     except OSError:
-        return frozenset()  # a directory that cannot be listed adds no evidence; the verdict stands without it
+        return ()  # a directory that cannot be listed adds no evidence; the verdict stands without it

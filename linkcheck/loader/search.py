@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import LinkcheckError
+from linkcheck.loader.os_abi import refusal
 from linkcheck.loader.tokens import expand
 from linkcheck.model import DF_1_NODEFLIB, DF_1_PIE, EXECUTABLE_KINDS, Attempt, FileKind, FoundBy, unique
 from linkcheck.value import Value
@@ -45,6 +46,8 @@ class Missing(Value):
 
     directories: tuple[str, ...]
     tried: tuple[Attempt, ...]
+    #: Why the search ended early, or "".
+    given_up: str = ""
 
     @property
     def rejected(self) -> tuple[Attempt, ...]:
@@ -60,12 +63,31 @@ class _StopError(Exception):
     """ld.so would end the process here instead of searching on."""
 
 
+#: Directories that the searches for one load set look into, all together. A thousand libraries that each search a
+#: hundred directories stay below half of it; a small file can ask for millions (DT_NEEDED times DT_RUNPATH).
+MAX_PROBES = 1 << 18
+
+
+class Probes:
+    """How many directories the searches for one load set may still look into."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int = MAX_PROBES) -> None:
+        self.left = left
+
+
+class _GivenUpError(Exception):
+    """The probes are used up."""
+
+
 class _Trail:
     """What one search has looked at so far."""
 
-    __slots__ = ("directories", "tried")
+    __slots__ = ("directories", "given_up", "tried")
 
     def __init__(self) -> None:
+        self.given_up = ""
         self.directories: list[str] = []
         self.tried: list[Attempt] = []
 
@@ -77,11 +99,13 @@ def search(
     executable: Requester | None,
     *,
     opened_by_dlopen: bool = False,
+    probes: Probes | None = None,
 ) -> Found | Missing:
     """Find `name`, asked for by chain[0], which was loaded for chain[1], and so on up.
 
     `executable` is the image the process started from: its DT_RPATH is searched for every request, also for those of
     dlopened images, whose chain does not lead to it. `opened_by_dlopen` says that a dlopen asks, not a NEEDED.
+    Each directory takes one of `probes`; when none is left, the result is Missing with `given_up`.
     """
     requester = chain[0]
     trail = _Trail()
@@ -93,7 +117,7 @@ def search(
         if "/" in expanded:
             image = _examine(system, expanded, FoundBy.PATH, trail, requester, opened_by_dlopen)
             return _settle(system, image, expanded, FoundBy.PATH, trail)
-        for found_by, candidates in _steps(system, expanded, chain, executable, trail):
+        for found_by, candidates in _steps(system, expanded, chain, executable, trail, probes or Probes()):
             for candidate in candidates:
                 image = _examine(system, candidate, found_by, trail, requester, opened_by_dlopen)
                 if image is not None:
@@ -103,6 +127,8 @@ def search(
                     break
     except _StopError:
         pass
+    except _GivenUpError:
+        trail.given_up = f"the search was given up after {MAX_PROBES} directories looked into for one process"
     return _settle(system, None, expanded or name, FoundBy.PATH, trail)
 
 
@@ -113,12 +139,18 @@ LOOP = "a symbolic link that loops"
 def _settle(system: System, image: Image | None, path: str, found_by: FoundBy, trail: _Trail) -> Found | Missing:
     tried = tuple(trail.tried)
     if image is None:
-        return Missing(unique(system.display(directory) for directory in trail.directories), tried)
+        directories = unique(system.display(directory) for directory in trail.directories)
+        return Missing(system.share(directories), tried, trail.given_up)
     return Found(image, path, found_by, tried)
 
 
 def _steps(
-    system: System, name: str, chain: Sequence[Requester], executable: Requester | None, trail: _Trail
+    system: System,
+    name: str,
+    chain: Sequence[Requester],
+    executable: Requester | None,
+    trail: _Trail,
+    probes: Probes,
 ) -> Iterator[tuple[FoundBy, Iterator[str]]]:
     """The steps of the search in order, each with the paths it would try; `trail` collects the directories."""
     requester = chain[0]
@@ -126,6 +158,9 @@ def _steps(
 
     def candidates(directories: Iterable[str]) -> Iterator[str]:
         for directory in directories:
+            if probes.left <= 0:
+                raise _GivenUpError
+            probes.left -= 1
             trail.directories.append(directory)
             # An empty element is the current directory, and ld.so then uses the bare name.
             prefix = f"{directory.rstrip('/')}/" if directory else ""
@@ -146,7 +181,7 @@ def _steps(
             yield FoundBy.RPATH, candidates(rpath_directories(system, holder))
     yield FoundBy.LIBRARY_PATH, candidates(library_path_directories(system, executable or chain[-1]))
     if requester.image.runpath is not None:
-        yield FoundBy.RUNPATH, candidates(_elements(requester.image.runpath, ":", _values(system, requester)))
+        yield FoundBy.RUNPATH, candidates(_directories(system, requester.image.runpath, requester))
     no_defaults = bool(requester.image.flags_1 & DF_1_NODEFLIB)
     target = requester.image.target
     cached = system.look_up_cache(name, target, hwcaps)
@@ -165,13 +200,22 @@ def rpath_directories(system: System, requester: Requester) -> tuple[str, ...]:
     image = requester.image
     if image.rpath is None or image.runpath is not None:
         return ()
-    return _elements(image.rpath, ":", _values(system, requester))
+    return _directories(system, image.rpath, requester)
 
 
 def library_path_directories(system: System, executable: Requester) -> tuple[str, ...]:
     """The directories of LD_LIBRARY_PATH; its tokens are those of the executable."""
     values = _values(system, executable)
     return unique(found for entry in system.library_path for found in _elements(entry, ":;", values))
+
+
+def _directories(system: System, path: str, requester: Requester) -> tuple[str, ...]:
+    """The directories of `path`, a DT_RPATH or DT_RUNPATH of `requester`, worked out once for all its requests."""
+    key = (path, requester.origin, requester.image.target)
+    known = system.search_paths.get(key)
+    if known is None:
+        known = system.search_paths[key] = _elements(path, ":", _values(system, requester))
+    return known
 
 
 def _values(system: System, requester: Requester) -> Callable[[str], str | None]:
@@ -229,7 +273,7 @@ def _examine(
         if verdict == "skip":
             return None
         raise _StopError from None
-    skip, reason = _judge_target(image.target, wanted)
+    skip, reason = _judge_target(image, wanted)
     if not reason:
         reason = _judge_image(image, opened_by_dlopen)
         skip = False
@@ -241,15 +285,19 @@ def _examine(
     raise _StopError
 
 
-def _judge_target(target: Target, wanted: Target) -> tuple[bool, str]:
-    """Whether ld.so of `wanted` searches on after an ELF file for `target`, and why it does not take the file.
+def _judge_target(image: Image, wanted: Target) -> tuple[bool, str]:
+    """Whether ld.so of `wanted` searches on after an ELF file, and why it does not take the file.
 
-    Another class or machine is passed over; another byte order ends the process (open_verify).
+    Another class or machine is passed over; another byte order or operating system ends the process, and that is
+    looked at before the machine (open_verify).
     """
+    target = image.target
     if target.bits != wanted.bits:
         return True, f"wrong class: {target}"
     if target.byte_order != wanted.byte_order:
         return False, f"wrong byte order: {target}"
+    if reason := refusal(wanted.machine, image.os_abi, image.abi_version):
+        return False, reason
     if target.machine != wanted.machine:
         return True, f"wrong machine: {target}"
     return False, ""
@@ -264,11 +312,13 @@ def _judge_image(image: Image, opened_by_dlopen: bool) -> str:
     if image.kind is not FileKind.SHARED_OBJECT and image.kind not in EXECUTABLE_KINDS:
         return f"cannot be loaded as a library: {image.kind.value}"
     if opened_by_dlopen and image.flags_1 & _DF_1_NOOPEN:
-        return "cannot be dlopened: linked with -z nodlopen"
+        return NOT_TO_BE_OPENED
     return ""
 
 
 _DF_1_NOOPEN = 0x40
+#: Why a healthy library is refused: no look at the file alone shows a fault (LC202).
+NOT_TO_BE_OPENED = "cannot be dlopened: linked with -z nodlopen"
 #: e_ident, e_type and e_machine; ld.so reads a whole header before it looks at any of it.
 _HEADER_SIZE = 64
 
@@ -290,6 +340,8 @@ def _judge_header(system: System, path: str, wanted: Target) -> tuple[str, str]:
     byte_order = {1: "little", 2: "big"}.get(head[5])
     if byte_order != wanted.byte_order:
         return "stop", ""
+    if reason := refusal(wanted.machine, head[7], head[8]):
+        return "stop", reason
     if int.from_bytes(head[18:20], "little" if head[5] == 1 else "big") != wanted.machine:
         return "skip", "wrong machine, and malformed"
     return "stop", ""

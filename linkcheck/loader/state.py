@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.loader.lookup import bindings
-from linkcheck.model import Verdict
+from linkcheck.loader.filters import describe_filters
+from linkcheck.loader.lookup import bindings, match_version, version_name
+from linkcheck.loader.redirection import correct_bindings
+from linkcheck.model import BindingKind, Verdict
 from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from linkcheck.loader.redirection import Redirections
     from linkcheck.model import Binding, LoadSet
 
 
@@ -24,6 +27,11 @@ class Judgement(Value):
     verdict: Verdict
     bindings: tuple[Binding, ...]
     reason: str = ""
+    #: Modules whose definitions others would replace, if a relocation of theirs referred to one: whatever uses of them
+    #: there are inside stay there, but perhaps there are none.
+    fixed: tuple[int, ...] = ()
+    #: Why uses that all end up in one file may reach two variables all the same; the verdict is then UNKNOWN.
+    doubt: str = ""
 
     @property
     def providers(self) -> tuple[int, ...]:
@@ -40,17 +48,23 @@ def judge_state(load_set: LoadSet, symbols: Collection[str]) -> Judgement:
     """The verdict on the state behind `symbols` in this load set.
 
     ABSENT: nobody defines one that somebody imports, or nobody touches the state at all (then `touching` is empty).
-    UNKNOWN: the same, while a file is missing or a symbol table cannot be seen. A weak import that stays unbound
-    takes no part. Raises what `bindings` raises.
+    UNKNOWN: the same, while a file is missing or a symbol table cannot be seen; and what would be ONE, but is used in
+    several versions, or hangs on relocations that cannot be read. In a load set with a filter everything is UNKNOWN.
+    A weak import that stays unbound takes no part. Raises what `bindings` raises.
     """
-    found = bindings(load_set, symbols)
-    judgement = Judgement(_count(found), found)
+    corrected = correct_bindings(load_set, bindings(load_set, symbols))
+    found = corrected.bindings
+    judgement = Judgement(_count(found), found, "", corrected.fixed)
+    if reason := describe_filters(load_set):
+        return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason)
     if judgement.verdict is Verdict.SPLIT and any(not opened.global_ for opened in load_set.opened):
         everything_global = replace(load_set, opened=tuple(replace(opened, global_=True) for opened in load_set.opened))
-        if _count(bindings(everything_global, symbols)) is Verdict.ONE:
+        if _count(correct_bindings(everything_global, bindings(everything_global, symbols)).bindings) is Verdict.ONE:
             return replace(judgement, verdict=Verdict.SPLIT_UNLESS_GLOBAL)
     if judgement.verdict in (Verdict.ABSENT, Verdict.ONE) and (reason := _unseen(load_set)):
-        return Judgement(Verdict.UNKNOWN, found, reason)
+        return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason)
+    if judgement.verdict in (Verdict.ABSENT, Verdict.ONE) and (doubt := _find_doubt(load_set, corrected)):
+        return replace(judgement, verdict=Verdict.UNKNOWN, reason=doubt, doubt=doubt)
     if judgement.verdict is Verdict.ABSENT and load_set.unresolved:
         missing = ", ".join(dict.fromkeys(unresolved.needed for unresolved in load_set.unresolved))
         return Judgement(Verdict.UNKNOWN, found, f"not found, and it may define them: {missing}")
@@ -64,6 +78,37 @@ def _count(found: Collection[Binding]) -> Verdict:
     if any(binding.provider is None and not binding.weak for binding in found) or not providers:
         return Verdict.ABSENT
     return Verdict.ONE
+
+
+def _find_doubt(load_set: LoadSet, corrected: Redirections) -> str:
+    unclear = (load_set.modules[index].image.path for index in corrected.unclear)
+    lines = [f"{path}: its relocations cannot be read as a whole, so its uses may stay inside it" for path in unclear]
+    return "; ".join(lines) or _several_versions(load_set, corrected.bindings)
+
+
+def _several_versions(load_set: LoadSet, found: Collection[Binding]) -> str:
+    """How uses are spread over several versions of one file's symbols, or an empty text.
+
+    Versions with one address are one definition. What a file does with its own versions cannot be told from its tables.
+    """
+    used: dict[int, set[str | None]] = {}
+    for use in found:
+        if use.provider is None or (use.provider == use.module and use.kind is not BindingKind.IMPORT):
+            continue
+        image = load_set.modules[use.provider].image
+        definitions = image.symbols.exported(use.symbol)
+        if len({symbol.value for symbol in definitions}) > 1:
+            symbol = match_version(image, definitions, use.version)
+            if symbol is not None:
+                used.setdefault(use.provider, set()).add(version_name(symbol))
+    for provider, versions in used.items():
+        if len(versions) > 1:
+            listed = " and ".join(sorted(version or "no version" for version in versions))
+            return (
+                f"{load_set.modules[provider].image.path} defines the symbols in several versions, and uses are bound "
+                f"to {listed}: whether these share one variable cannot be seen"
+            )
+    return ""
 
 
 def _unseen(load_set: LoadSet) -> str:

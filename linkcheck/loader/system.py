@@ -45,6 +45,9 @@ class System:
         """
         self.files = files if files is not None else Files()
         self.library_path = tuple(library_path)
+        #: Search path, $ORIGIN and target -> directories; search.py fills it.
+        self.search_paths: dict[tuple[str, str | None, Target], tuple[str, ...]] = {}
+        self._shared: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._open_image = open_image
         self._processor = processor
         self._interpreter = interpreter
@@ -52,6 +55,7 @@ class System:
         self._images: dict[tuple[int, int], Image] = {}
         self._processors: dict[Target, Processor] = {}
         self._caches: dict[Target, LoaderCache | None] = {}
+        self._cached: dict[tuple[str, Target], str | None] = {}
         self._configured: tuple[str, ...] | None = None
         self._defaults: dict[Target, tuple[str, ...]] = {}
         self._interpreters: dict[Target, str] = {}
@@ -60,6 +64,10 @@ class System:
         """`path` of the machine as the host's user would write it: absolute, and below the sysroot."""
         path = self.files.absolute(path)
         return path if self.files.is_host or self.files.is_mounted(path) else self.files.root + path
+
+    def share(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """`names`, as one tuple in memory however often they are asked for: requests of one file search alike."""
+        return self._shared.setdefault(names, names)
 
     def image(self, path: str, status: os.stat_result | None = None) -> Image:
         """The image of the machine's file `path`; one Image a file, however often and by what name it is opened.
@@ -117,8 +125,11 @@ class System:
 
     def look_up_cache(self, name: str, target: Target, hwcaps: Sequence[str]) -> str | None:
         """What ld.so.cache says about `name`, or None."""
-        cache = self._cache(target)
-        return cache.look_up(name, hwcaps) if cache is not None else None
+        key = (name, target)
+        if key not in self._cached:
+            cache = self._cache(target)
+            self._cached[key] = cache.look_up(name, hwcaps) if cache is not None else None
+        return self._cached[key]
 
     def configured_directories(self, target: Target) -> tuple[str, ...]:
         """The directories of ld.so.conf where a sysroot has no cache yet, and () otherwise: ld.so never reads it."""

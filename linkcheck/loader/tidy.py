@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 def tidy_paths(load_set: LoadSet) -> LoadSet:
     """Return `load_set` with `.` and `..` taken out of paths wherever what is left names the same file or directory."""
     modules = tuple(_tidy_module(module) if index else module for index, module in enumerate(load_set.modules))
-    unresolved = tuple(
-        replace(missing, directories=tuple(dict.fromkeys(map(_tidy_directory, missing.directories))))
-        for missing in load_set.unresolved
-    )
-    return replace(load_set, modules=modules, unresolved=unresolved)
+    # Requests of one file search the same directories, and are given the same tuple of them.
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}
+    unresolved = []
+    for missing in load_set.unresolved:
+        tidied = known.get(missing.directories)
+        if tidied is None:
+            tidied = known[missing.directories] = tuple(dict.fromkeys(map(_tidy_directory, missing.directories)))
+        unresolved.append(replace(missing, directories=tidied))
+    return replace(load_set, modules=modules, unresolved=tuple(unresolved))
 
 
 def _tidy_module(module: Module) -> Module:

@@ -137,8 +137,9 @@ class TestState:
         assert self.verdict(load_set) is verdict
 
     def test_some_of_the_functions_in_a_second_library_split(self, shop: Workshop) -> None:
+        more = "int one(void) { return 2; } int two(void) { return one(); }"
         shop.library("liba.so", soname="liba.so", source="int one(void) { return 1; }")
-        shop.library("libb.so", soname="libb.so", source="int one(void) { return 2; } int two(void) { return 2; }")
+        shop.library("libb.so", soname="libb.so", source=more)
         main = shop.executable("main", needs=("liba.so", "libb.so"), runpath="$ORIGIN")
         load_set = load_program(main)
         assert judge_state(load_set, ["one"]).verdict is Verdict.ONE
