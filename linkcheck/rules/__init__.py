@@ -6,6 +6,7 @@ ALL_RULES is the one list: written by hand, so that "go to definition" always wo
 from __future__ import annotations
 
 from linkcheck.rules import (
+    absent_state,
     duplicate_library,
     expired_waiver,
     forbidden_needed,
@@ -37,6 +38,7 @@ ALL_RULES = (
     private_definition.RULE,  # LC302
     missing_export.RULE,  # LC306
     split_state.RULE,  # LC401
+    absent_state.RULE,  # LC402
     duplicate_library.RULE,  # LC403
     private_thread_local.RULE,  # LC404
     unused_waiver.RULE,  # LC901

@@ -46,14 +46,16 @@ $ linkcheck verify runner
 
 ## What it cannot see
 
-What hides below a library that could not be found, and uses through dlsym.
+What hides below a library that could not be found, or that a filter (DT_FILTER, DT_AUXILIARY) brings in: then the
+answer is `unknown`. Uses through dlsym.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, unique
+from linkcheck.loader.filters import describe_filters
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line, unique
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.symbols import matching_imports
 from linkcheck.rules.ownership import missing_libraries, roles_of
@@ -91,11 +93,13 @@ def _judge_needs(load_set: LoadSet, start: int, role: Role, settings: Settings) 
     yield from findings
     if findings:
         return
-    indices = {start, *(one.index for one in reached)}
+    indices = {start, *(one.index for one in reached if one.index is not None)}
     missing = [u.needed for u in missing_libraries(load_set, settings) if u.module in indices]
     if missing:
         reason = f"what {listed(unique(missing))} would bring in cannot be seen"
         yield Check(META.code, path, Outcome.UNKNOWN, reason)
+    elif filters := describe_filters(load_set, indices):
+        yield Check(META.code, path, Outcome.UNKNOWN, filters)
     else:
         yield Check(META.code, path, Outcome.PASS)
 
@@ -127,7 +131,7 @@ def _needs_finding(one: _Reached, name: str, role: Role) -> Finding:
 def _judge_imports(image: Image, role: Role) -> RuleResult:
     found = {spec.text: matching_imports(image.symbols, spec) for spec in role.forbid_import}
     texts = [text for text, symbols in found.items() if symbols]
-    names = unique(symbol.name for symbols in found.values() for symbol in symbols)
+    names = unique(one_line(symbol.name) for symbols in found.values() for symbol in symbols)
     if not names:
         if image.symbols.unseen is not None:
             return Check(META.code, image.path, Outcome.UNKNOWN, image.symbols.unseen)
@@ -142,6 +146,7 @@ def _judge_imports(image: Image, role: Role) -> RuleResult:
         f"Take what uses it off the link line of {image.path}; the linker names it:\n"
         f"    c++ <objects> -Wl,--trace-symbol={names[0]}",
         Location(image.path, names[0]),
+        related=tuple(Location(image.path, name) for name in names[1:]),
         evidence={"imports": list(names), "forbidden": [spec.text for spec in role.forbid_import], "role": role.name},
     )
 

@@ -4,10 +4,13 @@
 
 That a library which is to stand in for the owner of a shared state exports every symbol of that state: defined in the
 dynamic symbol table, not local, not hidden, and bindable without naming an old version. Of several mangled names for
-one symbol (a constructor's C1 and C2) any one counts.
+one symbol (a constructor's C1 and C2) any one counts. Where the policy writes a function, data of that name does not
+count.
 
 `linkcheck prebuilt` asks it of the file that it judges, for every symbol of the state. `linkcheck verify` asks it of
 every loaded owner, for those symbols that some loaded file imports, and of every file whose role has an `export` list.
+`prebuilt` also refuses a file that exports the symbols and needs another owner, which makes two copies, and one that is
+a filter (DT_FILTER, DT_AUXILIARY), for ld.so looks into another library first.
 
 ## Why it matters
 
@@ -49,7 +52,8 @@ $ linkcheck prebuilt libextension_cuda.so
 
 ## What it cannot see
 
-Whether the code behind a symbol is the right one. When the dynamic symbol table cannot be read as a whole, a symbol
+Whether the code behind a symbol is the right one, and whether a process would find what the file itself leaves
+undefined. When the dynamic symbol table cannot be read as a whole, a symbol
 that was not found is reported as unknown, not as missing.
 """
 
@@ -58,7 +62,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import UndemangledNameError
-from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity
+from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity, SymbolType, one_line
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import State
 from linkcheck.policy.symbols import matching_exports, matching_imports
@@ -101,7 +105,11 @@ def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]
     except UndemangledNameError as error:
         yield Check(META.code, path, Outcome.UNKNOWN, str(error))
         return
-    if not missing:
+    if not missing and (owners := _needed_owners(image, state)):
+        yield _second_owner(path, state, owners)
+    elif not missing and image.filters:
+        yield _filter(path, image, state)
+    elif not missing:
         yield Check(
             META.code, path, Outcome.PASS, f"exports {counted(len(state.symbols), 'symbol')} of the {state.name}"
         )
@@ -130,7 +138,7 @@ def check_load_set(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult
 
 def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec]) -> RuleResult:
     """Judge what `source`, the state that `image` owns or the role that it plays, wants to be exported."""
-    missing = [spec for spec in wanted if not matching_exports(image.symbols, spec)]
+    missing = [spec for spec in wanted if not _usable_exports(image, spec)]
     if not missing:
         whose = f"of the {source.name}" if isinstance(source, State) else demanded_by(source)
         return Check(META.code, image.path, Outcome.PASS, f"exports {counted(len(wanted), 'symbol')} {whose}")
@@ -148,13 +156,55 @@ def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec])
         f"{image.path} does not export {listed(texts, 'or')}, {demanded_by(source)}, so no other file can use them.",
         "Export the symbols with default visibility: look for -fvisibility=hidden, --exclude-libs, version scripts.",
         Location(image.path, texts[0]),
+        related=tuple(Location(image.path, text) for text in texts[1:]),
         evidence={"missing": list(texts)},
     )
 
 
 def _bindable_exports(image: Image, spec: SymbolSpec) -> tuple[Symbol, ...]:
     """The definitions that a new link can bind to: one of a hidden version (`name@V`) answers only who asks for V."""
-    return tuple(s for s in matching_exports(image.symbols, spec) if s.version is None or not s.version.hidden)
+    return tuple(s for s in _usable_exports(image, spec) if s.version is None or not s.version.hidden)
+
+
+def _usable_exports(image: Image, spec: SymbolSpec) -> tuple[Symbol, ...]:
+    """The definitions that are what the policy's text means: a name with parameters is a function's."""
+    found = matching_exports(image.symbols, spec)
+    return tuple(s for s in found if s.type not in _DATA) if "(" in spec.text else found
+
+
+_DATA = frozenset({SymbolType.OBJECT, SymbolType.TLS, SymbolType.COMMON})
+
+
+def _needed_owners(image: Image, state: State) -> list[str]:
+    """The DT_NEEDED of `image` that name another owner of `state`; by its own name ld.so finds `image` itself."""
+    return [n for n in image.needed if n != image.name and matches_any(n.rpartition("/")[2], state.owner)]
+
+
+def _second_owner(path: str, state: State, owners: list[str]) -> Finding:
+    return Finding(
+        META.code,
+        META.name,
+        META.severity,
+        Confidence.HIGH,
+        f"{path} defines the {state.name} and needs the owner {listed(owners)} itself: two copies in one process.",
+        f"Name {owners[0]}, the library that it needs, instead of this file, or link this file without it.",
+        Location(path, state.name),
+        evidence={"missing": [], "needed_owners": list(owners)},
+    )
+
+
+def _filter(path: str, image: Image, state: State) -> Finding:
+    return Finding(
+        META.code,
+        META.name,
+        META.severity,
+        Confidence.HIGH,
+        f"{path} is a filter for {listed(image.filters)} (DT_FILTER or DT_AUXILIARY): ld.so takes the {state.name} "
+        "from there first, and this file's definitions may not be the ones that a process uses.",
+        f"Link this file without -f and -F, or name {image.filters[0]}, if that is the library with the definitions.",
+        Location(path, state.name),
+        evidence={"missing": [], "filters": list(image.filters)},
+    )
 
 
 def _finding(path: str, image: Image, state: State, missing: list[SymbolSpec], of: str, wanted: int) -> Finding:
@@ -191,9 +241,12 @@ def _why(image: Image, spec: SymbolSpec) -> str:
     """What the file holds in place of the export; empty when nothing is seen of it."""
     if matching_imports(image.symbols, spec):
         return "imported, not defined"
-    for symbol in matching_exports(image.symbols, spec):
+    exports = matching_exports(image.symbols, spec)
+    if exports and not _usable_exports(image, spec):
+        return "it is data, not a function"
+    for symbol in exports:
         if symbol.version is not None:
-            return f"only as {symbol.name}@{symbol.version.name}, which new links do not bind to"
+            return f"only as {one_line(f'{symbol.name}@{symbol.version.name}')}, which new links do not bind to"
     if image.symbols.private(spec.mangled) or any(s.defined and s.name in spec.mangled for s in image.symbols):
         return "defined, but hidden or local"
     return ""

@@ -43,23 +43,25 @@ $ linkcheck verify runner
 
 `import` of a `[[role]]`; `--require-import SYMBOL`.
 
-A program that is found in a named directory, and not named itself, is left alone when it has no PT_TLS segment and
-nothing it loads touches the state: then it can hold no copy of a thread_local.
+A program that is found in a named directory (or an archive), and not named itself, is left alone when nothing it
+loads touches the state, and no other file among the inputs does. When another file does, it is left alone only
+without a PT_TLS segment: then it can hold no copy of a thread_local. Name the program, and it is never left alone.
 
 ## What it cannot see
 
-Uses through dlsym, and whether an import is ever called.
+Uses through dlsym, and whether an import is ever called. A hidden and stripped copy in a program that is found in a
+directory in which nothing else touches the state: name the program.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
 from linkcheck.policy.symbols import matching_imports
 from linkcheck.rules.ownership import defined_symbols, is_owner, private_symbols, roles_of, stands_apart, state_of
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import consequence, counted, demanded_by, link_remedy, owner_text
+from linkcheck.rules.wording import consequence, counted, demanded_by, link_remedy, listed, owner_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,9 +77,8 @@ META = RuleMeta(
 def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield one result for each file and role with an `import` list."""
     for role in settings.roles:
-        if stands_apart(role, load_set, settings):
-            reason = f"no {role.name}: it has no thread-local storage, and nothing it loads touches the state"
-            yield Check(META.code, load_set.root.path, Outcome.NOT_APPLICABLE, reason)
+        if reason := stands_apart(role, load_set, settings):
+            yield Check(META.code, load_set.root.path, Outcome.NOT_APPLICABLE, f"no {role.name}: {reason}")
     for index, module in enumerate(load_set.modules):
         image = module.image
         for role in roles_of(index, load_set, settings):
@@ -90,7 +91,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             elif image.symbols.unseen is not None:
                 yield Check(META.code, image.path, Outcome.UNKNOWN, image.symbols.unseen)
             else:
-                yield _finding(module, role, missing, settings)
+                yield _finding(module, role, missing, wanted, settings)
 
 
 def _owns(image: Image, spec: SymbolSpec, load_set: LoadSet, settings: Settings) -> bool:
@@ -98,14 +99,17 @@ def _owns(image: Image, spec: SymbolSpec, load_set: LoadSet, settings: Settings)
     return state is not None and is_owner(image, state, load_set)
 
 
-def _finding(module: Module, role: Role, missing: tuple[SymbolSpec, ...], settings: Settings) -> Finding:
+def _finding(
+    module: Module, role: Role, missing: tuple[SymbolSpec, ...], wanted: tuple[SymbolSpec, ...], settings: Settings
+) -> Finding:
     image = module.image
     state = state_of(missing[0], settings)
     what = missing[0].text if len(missing) == 1 else f"{missing[0].text} and {counted(len(missing) - 1, 'more symbol')}"
     owner = f" from {owner_text(state)}" if state else ""
     message = (
-        f"{image.path} does not import {what}{owner}, {demanded_by(role)} (it has "
-        f"{counted(sum(1 for _ in image.symbols.imports()), 'other import')}). {_where_the_copy_is(module, state)}"
+        f"{image.path} does not import {what}{owner}, {demanded_by(role)} "
+        f"({_what_it_imports(image, missing, wanted)}). "
+        f"{_where_the_copy_is(module, state, partly=len(missing) < len(wanted))}"
     )
     return Finding(
         META.code,
@@ -115,6 +119,7 @@ def _finding(module: Module, role: Role, missing: tuple[SymbolSpec, ...], settin
         message + consequence(state),
         link_remedy(state),
         Location(image.path, _symbol_name(missing[0])),
+        related=tuple(Location(image.path, _symbol_name(spec)) for spec in missing[1:]),
         evidence={
             "missing": [_symbol_name(spec) for spec in missing],
             "needed": list(image.needed),
@@ -125,18 +130,27 @@ def _finding(module: Module, role: Role, missing: tuple[SymbolSpec, ...], settin
     )
 
 
-def _where_the_copy_is(module: Module, state: State | None) -> str:
+def _what_it_imports(image: Image, missing: tuple[SymbolSpec, ...], wanted: tuple[SymbolSpec, ...]) -> str:
+    if len(missing) < len(wanted):
+        present = [spec.text for spec in wanted if spec not in missing]
+        return f"it imports {len(present)} of {len(wanted)}: {listed(present)}"
+    return f"it has {counted(image.symbols.count_imports(), 'other import')}"
+
+
+def _where_the_copy_is(module: Module, state: State | None, *, partly: bool) -> str:
     if state is None:
         return "Without the import nothing binds it to the definition in another file."
     if defined := defined_symbols(module.image, state):
         return f"It defines {_symbol_text(defined[0], state)} itself, so it has its own copy of the {state.name}."
     if private := private_symbols(module, state):
         return f"Its .symtab defines {_symbol_text(private[0], state)}, so it has a hidden copy of the {state.name}."
+    if partly:
+        return f"So it uses only a part of the {state.name}, or has a hidden copy of the rest."
     return f"So it has a hidden copy of the {state.name}, or does not use the {state.name} at all."
 
 
 def _symbol_text(name: str, state: State) -> str:
-    return next((spec.text for spec in state.symbols if name in spec.mangled), name)
+    return next((spec.text for spec in state.symbols if name in spec.mangled), one_line(name))
 
 
 def _symbol_name(spec: SymbolSpec) -> str:

@@ -78,6 +78,9 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             if needs_any(image, role.need):
                 yield Check(META.code, image.path, Outcome.PASS)
                 continue
+            if role.when_import and image.symbols.unseen is not None:
+                yield Check(META.code, image.path, Outcome.UNKNOWN, image.symbols.unseen)
+                continue
             declared = listed(image.needed) or "nothing"
             state = state_owned_by(role.need, settings)
             wanted = listed(owner_names(state) if state else role.need, "or")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.model import FoundBy, unique
 from linkcheck.policy.file_patterns import means_file
 from linkcheck.policy.patterns import matches_any
-from linkcheck.policy.settings import ROOT_OWNER
+from linkcheck.policy.settings import EVERY_FILE, ROOT_OWNER
 from linkcheck.policy.symbols import matching_exports, matching_imports
 
 if TYPE_CHECKING:
@@ -75,13 +77,17 @@ def state_names(state: State, load_set: LoadSet) -> tuple[str, ...]:
 
 
 def definers(load_set: LoadSet, names: Iterable[str]) -> tuple[int, ...]:
-    """Indices of the modules that define one of `names` for others to bind to."""
+    """Indices of the modules that define one of `names` for others to bind to.
+
+    A program's room for a copy of a library's object (R_*_COPY) is no definition.
+    """
     wanted = tuple(names)
-    return tuple(
-        index
-        for index, module in enumerate(load_set.modules)
-        if any(module.image.symbols.exported(name) for name in wanted)
-    )
+    return tuple(index for index, module in enumerate(load_set.modules) if _defines_any(module.image, wanted))
+
+
+def _defines_any(image: Image, names: tuple[str, ...]) -> bool:
+    defined = [name for name in names if image.symbols.exported(name)]
+    return bool(defined) and not (image.is_executable and len(image.symbols.copied(defined)) == len(defined))
 
 
 def state_of(spec: SymbolSpec, settings: Settings) -> State | None:
@@ -122,7 +128,7 @@ def roles_of(index: int, load_set: LoadSet, settings: Settings) -> tuple[Role, .
         known = _latest[2][index] = tuple(
             role
             for role in settings.roles
-            if _plays(role, index, load_set) and not (index == 0 and stands_apart(role, load_set, settings))
+            if _plays(role, index, load_set) and not (index == 0 and stands_apart(role, load_set, settings) is not None)
         )
     return known
 
@@ -131,26 +137,54 @@ def roles_of(index: int, load_set: LoadSet, settings: Settings) -> tuple[Role, .
 _latest: tuple[LoadSet, Settings, dict[int, tuple[Role, ...]]] | None = None
 
 
-def stands_apart(role: Role, load_set: LoadSet, settings: Settings) -> bool:
-    """Whether the root, a program found in a directory, has nothing to do with what the importing `role` shares.
+def stands_apart(role: Role, load_set: LoadSet, settings: Settings) -> str | None:
+    """Why the root, a program found in a directory, has nothing to do with what the importing `role` shares, or None.
 
-    That is so when its load set touches none of the states and it cannot hide a copy: a copy of a thread_local takes a
-    PT_TLS segment, which neither hidden visibility nor strip removes. A program that the user names is never let off.
+    Its load set must touch none of the states. Then nobody here may touch them either: a directory of programs that
+    are not about the state holds many with thread-local storage (every static glibc program, every Rust program). Or
+    it cannot hide a copy: a copy of a thread_local takes a PT_TLS segment, which neither hidden visibility nor strip
+    removes. A program that the user names is never let off, nor one that the role's `files` name.
     """
-    if load_set.named or not role.import_ or not _plays(role, 0, load_set):
-        return False
+    if load_set.named or not role.import_ or role.files != EVERY_FILE or not _plays(role, 0, load_set):
+        return None
     if load_set.root.symbols.unseen is not None:
-        return False
+        return None
     states = [state for spec in role.import_ if (state := state_of(spec, settings)) is not None]
-    return bool(states) and all(
-        state.thread_local
-        and load_set.root.tls is None
-        and not any(imported_symbols(m.image, state) or defined_symbols(m.image, state) for m in load_set.modules)
-        and not any(
-            matches_any(name, state.owner) for m in load_set.modules for name in (m.image.name, *m.image.needed)
-        )
-        for state in states
+    if not states or any(_touches(m.image, s) or private_symbols(m, s) for s in states for m in load_set.modules):
+        return None
+    here = _touched_beside(load_set.beside, settings)
+    if not any(state.name in here for state in states):
+        return "nothing it loads touches the state, and no other file here does"
+    if load_set.root.tls is None and all(state.thread_local for state in states if state.name in here):
+        return "it has no thread-local storage, and nothing it loads touches the state"
+    return None
+
+
+def _touches(image: Image, state: State) -> bool:
+    """Whether `image` imports or defines a symbol of `state`, or is called like an owner or needs one."""
+    return any(matches_any(name, state.owner) for name in (image.name, *image.needed)) or bool(
+        imported_symbols(image, state) or defined_symbols(image, state)
     )
+
+
+def _touched_beside(images: tuple[Image, ...], settings: Settings) -> frozenset[str]:
+    """The names of the states that one of `images` touches. A file that cannot be read is reported on its own."""
+    global _latest_beside  # asked again for each of possibly thousands of programs of one run, about the same images
+    if _latest_beside is None or _latest_beside[0] is not images or _latest_beside[1] is not settings:
+        touched = set()
+        for state in settings.states:
+            names = {name for spec in state.symbols for name in spec.mangled}
+            for image in images:
+                with suppress(MalformedElfError, UnreadableFileError):
+                    if _touches(image, state) or image.symbols.private(names):
+                        touched.add(state.name)
+                        break
+        _latest_beside = (images, settings, frozenset(touched))
+    return _latest_beside[2]
+
+
+#: The images and settings that were asked about last, and the answer.
+_latest_beside: tuple[tuple[Image, ...], Settings, frozenset[str]] | None = None
 
 
 def _plays(role: Role, index: int, load_set: LoadSet) -> bool:
@@ -164,4 +198,6 @@ def _plays(role: Role, index: int, load_set: LoadSet) -> bool:
         return False
     if role.when_need and not needs_any(image, role.when_need):
         return False
-    return not role.when_import or any(matching_imports(image.symbols, spec) for spec in role.when_import)
+    if not role.when_import or any(matching_imports(image.symbols, spec) for spec in role.when_import):
+        return True
+    return image.symbols.unseen is not None  # it may import them; what is asked of it then comes out unknown

@@ -49,13 +49,15 @@ script with `local: *;`, or `-fvisibility=hidden`.
 
 ## What it cannot see
 
-A hidden copy in a stripped file leaves no symbol; LC301 and LC404 look for what is missing instead.
+A hidden copy in a stripped file leaves no symbol; LC301 and LC404 look for what is missing instead. What a filter
+(DT_FILTER, DT_AUXILIARY) stands for is not looked at, so that such a file is `unknown`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkcheck.loader.filters import describe_filters
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, unique
 from linkcheck.policy.symbols import matching_exports
 from linkcheck.rules.ownership import (
@@ -97,6 +99,8 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             elif imported_symbols(image, state):
                 yield Check(META.code, image.path, Outcome.PASS, f"imports the {state.name}, defines none of it")
     for index, module in enumerate(load_set.modules):
+        if settings.states and module.image.filters:
+            yield Check(META.code, module.image.path, Outcome.UNKNOWN, describe_filters(load_set, (index,)))
         for role in roles_of(index, load_set, settings):
             if role.forbid_export:
                 yield _judge_exports(module.image, role, settings)
@@ -118,6 +122,7 @@ def _judge_exports(image: Image, role: Role, settings: Settings) -> RuleResult:
         "Take the code out of the file, or, when only this file uses it, hide it with a version script (`local: *;`) "
         "or -fvisibility=hidden.",
         Location(image.path, names[0]),
+        related=tuple(Location(image.path, name) for name in names[1:]),
         evidence={"symbols": list(names), "forbidden": [spec.text for spec in forbidden], "role": role.name},
     )
 
@@ -140,6 +145,7 @@ def _finding(
         f"{owner_text(state)} alone.{consequence(state) if severity is Severity.ERROR else ''}",
         link_remedy(state),
         Location(image.path, names[0]),
+        related=tuple(Location(image.path, name) for name in names[1:]),
         evidence={
             "symbols": list(names),
             "exported": exported,

@@ -108,6 +108,10 @@ def _judge(image: Image, state: State, *, demanded: bool) -> RuleResult:
     if image.tls is None:
         return Check(META.code, image.path, Outcome.NOT_APPLICABLE, "no PT_TLS segment")
     certain = bool(defined_symbols(image, state))
+    if certain and not demanded:
+        return Check(
+            META.code, image.path, Outcome.NOT_APPLICABLE, "it exports its definitions: LC302 and LC401 judge them"
+        )
     size = counted(image.tls.memory_size, "byte")
     message = (
         f"{image.path} has {size} of thread-local storage of its own (PT_TLS) and imports nothing of the {state.name}, "
@@ -125,7 +129,7 @@ def _judge(image: Image, state: State, *, demanded: bool) -> RuleResult:
     return Finding(
         META.code,
         META.name,
-        META.severity if demanded or certain else Severity.WARNING,
+        META.severity if demanded else Severity.WARNING,
         Confidence.HIGH if certain else Confidence.MEDIUM if demanded else Confidence.LOW,
         message,
         link_remedy(state),

@@ -4,8 +4,14 @@
 
 For every state of the policy: which definition each use of its symbols would be bound to, in every file of the load
 set (the root, everything it needs, and the `--dlopen` roots with what they need), by ld.so's own rules. Uses that end
-up in two different files are a split. Several definitions that all uses resolve to one of are one copy: that is
-information.
+up in two different files are a split. So is a definition that no relocation of its file refers to, beside another
+file's: ld.so cannot lead the uses inside that file (if there are any: confidence medium) to the other one. Two owner
+libraries in one process, and uses that are bound to another file's copy beside the owner's, are a split whatever
+ld.so makes of them today. Several definitions that all uses can be led to one of are one copy: that is information.
+
+Uses that reach several versions of one file's symbols (`name@V1`, `name@@V2`, at different addresses) are `unknown`:
+the tables do not tell whether these share one variable. So is everything in a process with a filter (DT_FILTER,
+DT_AUXILIARY), for linkcheck does not follow it.
 
 ## Why it matters
 
@@ -33,6 +39,8 @@ $ linkcheck verify runner --dlopen libdelegate.so
 
 * A static archive in two files: link the shared owner in both.
 * Two builds of the owner under two names: ship one.
+* An exported copy in a library linked with `-Bsymbolic-functions`, or compiled with `-fno-semantic-interposition` or
+  with link-time optimisation: link the shared owner instead.
 
 ## Options
 
@@ -41,16 +49,19 @@ $ linkcheck verify runner --dlopen libdelegate.so
 ## What it cannot see
 
 Hidden copies in stripped files (LC301 and LC404 look for the missing import), and what an unresolved library brings:
-while one is missing, a single copy is `unknown`, not a pass.
+while one is missing, a single copy is `unknown`, not a pass. A file that exports a copy and leaves only some of its
+uses to ld.so: one relocation for one of the symbols is taken as the sign that all of its uses can be led elsewhere.
+RTLD_DEEPBIND: no option says that a library is opened with it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkcheck.loader.filters import describe_filters
 from linkcheck.loader.state import judge_state
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, Verdict
-from linkcheck.rules.ownership import definers, missing_libraries, owner_modules, state_names
+from linkcheck.model import BindingKind, Check, Confidence, Finding, Location, Outcome, Severity, Verdict
+from linkcheck.rules.ownership import definers, is_owner, missing_libraries, owner_modules, state_names
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import chain_text, consequence, counted, link_remedy, listed
 
@@ -67,7 +78,7 @@ META = RuleMeta("LC401", "split-state", "one process would hold several copies o
 def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield one result for each state."""
     for state in settings.states:
-        if state.only_with_owner and not owner_modules(state, load_set):
+        if state.only_with_owner and not owner_modules(state, load_set) and not describe_filters(load_set):
             reason = f"no owner of the {state.name} is loaded"
             yield Check(META.code, load_set.root.path, Outcome.NOT_APPLICABLE, reason)
         else:
@@ -80,6 +91,8 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     judgement = judge_state(load_set, names)
     if judgement.verdict in (Verdict.SPLIT, Verdict.SPLIT_UNLESS_GLOBAL):
         return _split(load_set, state, judgement)
+    if describe_filters(load_set):
+        return Check(META.code, subject, Outcome.UNKNOWN, judgement.reason)
     missing = missing_libraries(load_set, settings)
     if not judgement.touching and judgement.verdict is not Verdict.UNKNOWN:
         return Check(META.code, subject, Outcome.NOT_APPLICABLE, f"nothing loaded touches the {state.name}")
@@ -87,29 +100,68 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     if unseen is not None:
         return Check(META.code, subject, Outcome.UNKNOWN, f"{unseen.path}: {unseen.symbols.unseen}")
     if missing:
-        reason = f"{listed([u.needed for u in missing])} not found, and it may hold another copy of the {state.name}"
+        names_missing = listed(sorted({u.needed for u in missing}))
+        reason = f"{names_missing} not found, and it may hold another copy of the {state.name}"
         return Check(META.code, subject, Outcome.UNKNOWN, reason)
     if not judgement.providers:
         return Check(META.code, subject, Outcome.NOT_APPLICABLE, f"no loaded file defines the {state.name}")
-    holder = load_set.modules[judgement.providers[0]].image.path
-    others = [index for index in definers(load_set, names) if index != judgement.providers[0]]
+    if judgement.verdict is Verdict.ABSENT:
+        reason = f"not every file that uses the {state.name} finds a definition of it (LC402)"
+        return Check(META.code, subject, Outcome.NOT_APPLICABLE, reason)
+    # An object that the program only makes room for (R_*_COPY) still belongs to the library it is copied from.
+    holder = next((b.copy_of for b in judgement.bindings if b.copy_of is not None), judgement.providers[0])
+    others = [index for index in definers(load_set, names) if index != holder]
+    if others and (problem := _owner_problem(load_set, state, (holder, *others), holder)):
+        lines = [f"    {chain_text(load_set, index)}" for index in (holder, *others)]
+        message = "\n".join([f"Several files of one process define the {state.name}:", *lines, problem])
+        return _finding(load_set, state, (holder, *others), message + consequence(state), judgement)
+    if judgement.doubt:
+        return Check(META.code, subject, Outcome.UNKNOWN, judgement.doubt)
     if others:
-        return _merged(load_set, state, judgement.providers[0], others)
-    return Check(META.code, subject, Outcome.PASS, f"one copy of the {state.name}: {holder}")
+        return _merged(load_set, state, holder, others)
+    what = "one copy" if is_owner(load_set.modules[holder].image, state, load_set) else "the only copy in sight"
+    return Check(META.code, subject, Outcome.PASS, f"{what} of the {state.name}: {_path(load_set, holder)}")
+
+
+def _owner_problem(load_set: LoadSet, state: State, copies: Sequence[int], holder: int | None) -> str:
+    """What is wrong with the owners among the files that define `state`, whatever ld.so makes of it; or nothing.
+
+    `holder` is the file that all uses end up in, None when they end up in several.
+    """
+    owners = [index for index in copies if is_owner(load_set.modules[index].image, state, load_set)]
+    paths = listed([_path(load_set, index) for index in owners])
+    if len(owners) > 1:
+        return f"{paths} are {len(owners)} owner libraries in one process: only one may be there."
+    if owners and holder is not None and holder not in owners:
+        return f"The uses are bound to the copy in {_path(load_set, holder)}, beside the owner's in {paths}."
+    return ""
 
 
 def _split(load_set: LoadSet, state: State, judgement: Judgement) -> Finding:
     copies = judgement.providers
+    sure = {
+        b.provider
+        for b in judgement.bindings
+        if b.kind is not BindingKind.DEFINITION or b.provider != b.module or b.module not in judgement.fixed
+    }
+    doubtful = [index for index in copies if index not in sure]
+    only = [index for index in copies if index not in doubtful]
+    problem = _owner_problem(load_set, state, copies, only[0] if len(only) == 1 else None)
     users = {copy: [b.module for b in judgement.bindings if b.provider == copy and b.module != copy] for copy in copies}
     lines = []
     for copy in copies:
         used = listed([_path(load_set, index) for index in dict.fromkeys(users[copy])])
-        lines.append(f"    {chain_text(load_set, copy)}{f' (used by {used})' if used else ''}")
+        note = f" (used by {used})" if used else ""
+        if copy in doubtful:
+            note = " (no relocation refers to it: what uses it inside this file cannot be bound to another)"
+        lines.append(f"    {chain_text(load_set, copy)}{note}")
     message = f"One process would hold {counted(len(copies), 'separate copy', 'separate copies')} of the {state.name}"
     if judgement.verdict is Verdict.SPLIT_UNLESS_GLOBAL:
         message += " (one only if everything were opened with RTLD_GLOBAL)"
-    after = consequence(state).strip()
-    return _finding(load_set, state, copies, "\n".join([f"{message}:", *lines, *([after] if after else [])]), judgement)
+    after = f"{problem}{consequence(state)}".strip()
+    message = "\n".join([f"{message}:", *lines, *([after] if after else [])])
+    confidence = Confidence.MEDIUM if doubtful and len(only) < 2 and not problem else Confidence.HIGH
+    return _finding(load_set, state, copies, message, judgement, confidence)
 
 
 def _merged(load_set: LoadSet, state: State, holder: int, others: Sequence[int]) -> Finding:
@@ -123,7 +175,12 @@ def _merged(load_set: LoadSet, state: State, holder: int, others: Sequence[int])
 
 
 def _finding(
-    load_set: LoadSet, state: State, copies: Sequence[int], message: str, judgement: Judgement | None
+    load_set: LoadSet,
+    state: State,
+    copies: Sequence[int],
+    message: str,
+    judgement: Judgement | None,
+    confidence: Confidence = Confidence.HIGH,
 ) -> Finding:
     paths = [_path(load_set, index) for index in copies]
     verdict = judgement.verdict if judgement else Verdict.ONE
@@ -131,7 +188,7 @@ def _finding(
         META.code,
         META.name,
         META.severity if judgement else Severity.INFO,
-        Confidence.HIGH,
+        confidence,
         message,
         link_remedy(state),
         Location(load_set.root.path, state.name),

@@ -40,7 +40,7 @@ $ linkcheck verify lib/libdelegate.so
 
 ## What it cannot see
 
-Files outside that neighbourhood.
+Files outside that neighbourhood, and libraries whose search was given up (LC202 says so).
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
+from linkcheck.rules.long_lists import MOST_SHOWN, as_evidence, as_lines, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import library_path_line, listed
 
@@ -67,7 +68,11 @@ META = RuleMeta(
 def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a finding for each unresolved name that exists nearby, or one pass for the whole load set."""
     found = False
+    unsearched = ""
     for unresolved in load_set.unresolved:
+        if unresolved.given_up:
+            unsearched = unsearched or unresolved.given_up
+            continue
         if not unresolved.elsewhere or unresolved.rejected or matches_any(unresolved.needed, settings.external):
             continue
         found = True
@@ -79,8 +84,8 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             META.name,
             META.severity,
             Confidence.HIGH,
-            f"{path} needs {unresolved.needed}, which exists at {listed(unresolved.elsewhere)}, but no search path "
-            f"of {path} leads there. Searched:" + "".join(f"\n    {searched}" for searched in unresolved.directories),
+            f"{path} needs {unresolved.needed}, which exists at {listed(shorten(unresolved.elsewhere))}, but no search "
+            f"path of {path} leads there. Searched:" + as_lines(unresolved.directories),
             "\n".join(
                 (
                     f"Give {path} a search path of its own:",
@@ -91,15 +96,17 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
                 )
             ),
             Location(path, unresolved.needed),
-            related=tuple(Location(other) for other in unresolved.elsewhere),
+            related=tuple(Location(other) for other in unresolved.elsewhere[:MOST_SHOWN]),
             evidence={
                 "needed": unresolved.needed,
-                "searched": list(unresolved.directories),
-                "exists": list(unresolved.elsewhere),
+                "searched": as_evidence(unresolved.directories),
+                "exists": as_evidence(unresolved.elsewhere),
                 "add": origin,
             },
         )
-    if not found:
+    if unsearched:
+        yield Check(META.code, load_set.root.path, Outcome.UNKNOWN, unsearched)
+    elif not found:
         yield Check(META.code, load_set.root.path, Outcome.PASS)
 
 

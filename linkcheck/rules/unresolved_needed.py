@@ -40,15 +40,18 @@ $ linkcheck verify runner
 
 ## What it cannot see
 
-Libraries that the program opens by name with dlopen, unless they are declared.
+Libraries that the program opens by name with dlopen, unless they are declared. When the searches of one process look
+into more than 262,144 directories they are given up: what was not found by then is `unknown`, not missing.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkcheck.loader.search import NOT_TO_BE_OPENED
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
+from linkcheck.rules.long_lists import as_evidence, as_lines, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import chain_text, counted, library_path_line, listed
 
@@ -63,13 +66,19 @@ META = RuleMeta("LC202", "unresolved-needed", "a needed library is nowhere the l
 
 def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a result for each name that nothing was found for, or one pass for the whole load set."""
+    yield from _not_searched(load_set, settings)
     if not load_set.unresolved:
         count = len(load_set.modules)
         yield Check(META.code, load_set.root.path, Outcome.PASS, f"{counted(count, 'file')}, every DT_NEEDED found")
     for unresolved in load_set.unresolved:
+        if unresolved.given_up:
+            continue
         subject = load_set.modules[unresolved.module].image.path
         if matches_any(unresolved.needed, settings.external):
             reason = f"{unresolved.needed} is declared external"
+        elif unresolved.rejected and unresolved.rejected[-1].reason == NOT_TO_BE_OPENED:
+            yield _refused(load_set, unresolved)
+            continue
         elif unresolved.rejected:
             reason = f"{unresolved.rejected[0].path} is there but cannot be loaded: {unresolved.rejected[0].reason}"
         elif unresolved.elsewhere:
@@ -80,6 +89,34 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
         yield Check(META.code, subject, Outcome.NOT_APPLICABLE, reason)
 
 
+def _not_searched(load_set: LoadSet, settings: Settings) -> Iterator[Check]:
+    """One unknown check for each file whose libraries were not searched for to the end."""
+    names: dict[int, list[str]] = {}
+    for unresolved in load_set.unresolved:
+        if unresolved.given_up and not matches_any(unresolved.needed, settings.external):
+            names.setdefault(unresolved.module, []).append(unresolved.needed)
+    reason = next((unresolved.given_up for unresolved in load_set.unresolved if unresolved.given_up), "")
+    for index, needed in names.items():
+        subject = load_set.modules[index].image.path
+        yield Check(META.code, subject, Outcome.UNKNOWN, f"{reason}; not searched for: {listed(shorten(needed))}")
+
+
+def _refused(load_set: LoadSet, unresolved: Unresolved) -> Finding:
+    path = load_set.modules[unresolved.module].image.path
+    attempt = unresolved.rejected[-1]
+    return Finding(
+        META.code,
+        META.name,
+        META.severity,
+        Confidence.HIGH,
+        f"{path} opens {unresolved.needed}, and ld.so refuses {attempt.path}: it {attempt.reason}.",
+        f"Link {attempt.path} without `-z nodlopen`, or link it to the program instead of opening it.",
+        Location(path, unresolved.needed),
+        related=(Location(attempt.path),),
+        evidence={"needed": unresolved.needed, "refused": attempt.path, "reason": attempt.reason},
+    )
+
+
 def _finding(load_set: LoadSet, unresolved: Unresolved) -> Finding:
     path = load_set.modules[unresolved.module].image.path
     needs = "needs" if unresolved.needed in load_set.modules[unresolved.module].image.needed else "opens"
@@ -88,12 +125,13 @@ def _finding(load_set: LoadSet, unresolved: Unresolved) -> Finding:
     if count:
         where = "the one directory" if count == 1 else f"any of the {count} directories"
         message += f"no such file is in {where} that the loader searches:"
-        message += "".join(f"\n    {directory}" for directory in unresolved.directories)
+        message += as_lines(unresolved.directories)
     else:
         message += "there is no such file."
     if unresolved.similar:
         verb = "is" if len(unresolved.similar) == 1 else "are"
-        message += f"\nThere {verb} {listed(unresolved.similar)}, but the name that is recorded is {unresolved.needed}."
+        message += f"\nThere {verb} {listed(shorten(unresolved.similar))}, but the name that is recorded is "
+        message += f"{unresolved.needed}."
     if unresolved.module != 0:
         message += f"\nIt is wanted through {chain_text(load_set, unresolved.module)}."
     remedy = "\n".join(
@@ -116,8 +154,8 @@ def _finding(load_set: LoadSet, unresolved: Unresolved) -> Finding:
         Location(path, unresolved.needed),
         evidence={
             "needed": unresolved.needed,
-            "searched": list(unresolved.directories),
-            "similar": list(unresolved.similar),
+            "searched": as_evidence(unresolved.directories),
+            "similar": as_evidence(unresolved.similar),
             "chain": [load_set.modules[i].image.path for i in load_set.chain(unresolved.module)],
         },
     )

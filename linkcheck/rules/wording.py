@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import unique
+from linkcheck.model import one_line, unique
 from linkcheck.policy.settings import ROOT_OWNER
 from linkcheck.policy.symbols import display
 from linkcheck.rules.owner_names import owner_names
@@ -48,7 +48,7 @@ def counted(count: int, noun: str, nouns: str = "") -> str:
 
 def shown(names: Sequence[str], settings: Settings) -> str:
     """The first of the symbols `names` as people write it, and how many more there are."""
-    texts = unique(display(name, settings.mangled_names) for name in names)
+    texts = unique(one_line(display(name, settings.mangled_names)) for name in names)
     return texts[0] if len(texts) == 1 else f"{texts[0]} and {counted(len(texts) - 1, 'more symbol')}"
 
 

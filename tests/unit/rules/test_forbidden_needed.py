@@ -159,3 +159,10 @@ def test_cannot_see_imports_in_a_table_without_an_end() -> None:
     assert checks(check(world, policy)) == [("lib/p.so", Outcome.UNKNOWN, "no hash table")]
     seen = load_set(image("lib/p.so", imports=("dlopen",), unseen="no hash table"))
     assert findings(check(seen, policy))
+
+
+def test_cannot_see_what_a_filter_brings_in() -> None:
+    odd = image("lib/a.so", soname="liba.so", filters=("libg.so",))
+    ((path, outcome, reason),) = checks(check(load_set(runner(needed=("liba.so",)), odd), NO_TORCH))
+    assert (path, outcome) == ("bin/runner", Outcome.UNKNOWN)
+    assert reason.startswith("lib/a.so is a filter for libg.so")

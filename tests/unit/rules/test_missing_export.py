@@ -147,3 +147,27 @@ def test_cannot_see_an_export_in_a_table_without_an_end(policy: Settings) -> Non
 
 def test_cannot_see_what_nobody_uses() -> None:
     assert list(missing_export.check_load_set(load_set(runner(imports=()), owner()), PROFILE)) == []
+
+
+@pytest.mark.parametrize("type_", [SymbolType.OBJECT, SymbolType.TLS, SymbolType.COMMON])
+def test_finds_data_that_bears_a_functions_name(type_: SymbolType) -> None:
+    data = Symbol(ACCESSOR, SymbolBinding.GLOBAL, type_, Visibility.DEFAULT, True, 64, 8)
+    whole = image("lib/x.so", exports=(GUARD,))
+    subject = candidate(replace(whole, symbols=ListedSymbols((data, *whole.symbols))))
+    finding = only_finding(missing_export.check_file(subject, SETTINGS))
+    assert "missing: accessor() (it is data, not a function)" in finding.message
+
+
+def test_finds_an_owner_that_needs_another_owner() -> None:
+    other = "libexecutorch_extension_cuda.so"
+    exports = (ACCESSOR, GUARD)
+    both = candidate(image("lib/x.so", soname=OWNER, needed=(other,), exports=exports))
+    finding = only_finding(missing_export.check_file(both, SETTINGS))
+    assert f"needs the owner {other} itself: two copies in one process" in finding.message
+    itself = candidate(image("lib/x.so", soname=OWNER, needed=(OWNER, "libc.so.6"), exports=exports))
+    assert outcomes(missing_export.check_file(itself, SETTINGS)) == [Outcome.PASS]
+
+
+def test_finds_a_filter_in_place_of_the_owner() -> None:
+    subject = candidate(image("lib/x.so", soname=OWNER, filters=("libg.so",), exports=(ACCESSOR, GUARD)))
+    assert "lib/x.so is a filter for libg.so" in only_finding(missing_export.check_file(subject, SETTINGS)).message

@@ -147,28 +147,53 @@ def test_passes_a_pattern_that_one_import_fits() -> None:
     assert outcomes(check(load_set(image("lib/p.so", imports=("x", "table_set"))), policy)) == [Outcome.PASS]
 
 
-def test_cannot_see_a_runner_in_a_program_of_a_directory_that_can_hold_no_copy() -> None:
-    tool = load_set(image("out/bin/protoc", kind=FileKind.PIE, needed=("libc.so.6",)))
-    assert findings(check(tool, PROFILE))
-    found = replace(tool, named=False)
-    assert checks(check(found, PROFILE)) == [
+@pytest.mark.parametrize(
+    ("beside", "storage", "reason"),
+    [
+        ((), 0, "nothing it loads touches the state, and no other file here does"),
+        ((), 16, "nothing it loads touches the state, and no other file here does"),
         (
-            "out/bin/protoc",
-            Outcome.NOT_APPLICABLE,
-            "no runner: it has no thread-local storage, and nothing it loads touches the state",
-        )
-    ]
+            (image("lib/x.so", exports=("f",), tls=8),),
+            16,
+            "nothing it loads touches the state, and no other file here does",
+        ),
+        ((owner(),), 0, "it has no thread-local storage, and nothing it loads touches the state"),
+    ],
+)
+def test_cannot_see_a_runner_in_a_program_of_a_directory_that_has_nothing_to_do_with_the_state(
+    beside: tuple[Image, ...], storage: int, reason: str
+) -> None:
+    tool = image("out/bin/protoc", kind=FileKind.PIE, needed=("libc.so.6",), tls=storage)
+    assert findings(check(load_set(tool), PROFILE))
+    found = replace(load_set(tool), named=False, beside=(tool, *beside))
+    assert checks(check(found, PROFILE)) == [("out/bin/protoc", Outcome.NOT_APPLICABLE, f"no runner: {reason}")]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        owner(exports=()),
+        image("lib/d.so", needed=(OWNER,)),
+        image("lib/d.so", imports=(ACCESSOR,)),
+        image("lib/d.so", exports=(GUARD,)),
+        image("lib/d.so", private=(ACCESSOR,)),
+    ],
+    ids=["owner", "needs-the-owner", "import", "definition", "hidden-definition"],
+)
+def test_finds_a_program_with_storage_of_its_own_beside_a_file_that_touches_the_state(beside: Image) -> None:
+    program = runner(imports=(), needed=(), tls=16)
+    assert findings(check(replace(load_set(program), named=False, beside=(program, beside)), PROFILE))
 
 
 @pytest.mark.parametrize(
     ("program", "others"),
     [
-        (runner(imports=(), needed=(), tls=16), ()),  # storage of its own: perhaps the copy
+        (runner(imports=(), needed=(), private=(ACCESSOR,)), ()),
         (runner(imports=(), needed=(), exports=(ACCESSOR,)), ()),
         (runner(imports=(), needed=(OWNER,)), ()),
         (runner(imports=(), needed=("libd.so",)), (image("lib/d.so", soname="libd.so", imports=(ACCESSOR,)),)),
     ],
-    ids=["storage", "definition", "owner", "consumer"],
+    ids=["hidden-definition", "definition", "owner", "consumer"],
 )
 def test_finds_a_program_of_a_directory_that_has_to_do_with_the_state(
     program: Image, others: tuple[Image, ...]
@@ -200,3 +225,10 @@ def test_cannot_see_an_import_in_a_table_without_an_end() -> None:
 @pytest.mark.parametrize("kind", [FileKind.PIE, FileKind.EXECUTABLE, FileKind.STATIC_PIE])
 def test_finds_every_kind_of_program(kind: FileKind) -> None:
     assert findings(check(load_set(runner(kind=kind, imports=())), PROFILE))
+
+
+def test_finds_a_part_of_the_imports_and_takes_it_for_no_hidden_copy() -> None:
+    finding = only_finding(check(load_set(runner(imports=(GUARD, GUARD_END)), owner()), PROFILE))
+    assert "(it imports 2 of 3: " in finding.message
+    assert "CallerStreamGuard(CUstream_st*) and " in finding.message
+    assert "So it uses only a part of the caller stream, or has a hidden copy of the rest." in finding.message

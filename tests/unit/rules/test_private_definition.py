@@ -142,3 +142,9 @@ def test_cannot_see_a_hidden_copy_in_a_stripped_file() -> None:
 def test_cannot_see_into_symtab_of_the_systems_own_libraries() -> None:
     libc = image("/lib/libc.so.6", soname="libc.so.6", private=(ACCESSOR,))
     assert findings(check(load_set(runner(), owner(), system=(libc,)), PROFILE)) == []
+
+
+def test_cannot_see_what_a_filter_stands_for() -> None:
+    odd = image("lib/a.so", soname="liba.so", filters=("libg.so",))
+    unknown = checks(check(load_set(runner(), owner(), odd), PROFILE), Outcome.UNKNOWN)
+    assert [path for path, _, _ in unknown] == ["lib/a.so"]

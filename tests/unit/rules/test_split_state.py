@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Confidence, FileKind, Outcome, Severity
+import pytest
+
+from linkcheck.model import Confidence, FileKind, ListedSymbols, Outcome, Severity
 from linkcheck.rules.split_state import check
 from tests.unit.rules.worlds import (
     ACCESSOR,
@@ -100,6 +102,63 @@ def test_finds_an_interposed_copy_as_information() -> None:
         "lib/d.so also defines the caller stream, but every use in this process is bound to the copy in "
         f"lib/{OWNER}. That holds only for this load order and scope."
     )
+
+
+def test_finds_a_copy_whose_uses_nothing_can_lead_elsewhere() -> None:
+    delegate = image("lib/d.so", soname="libd.so", exports=OWNER_SYMBOLS, unreferenced=OWNER_SYMBOLS)
+    finding = only_finding(check(load_set(runner(needed=(OWNER, "libd.so")), owner(), delegate), STREAM_ONLY))
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.MEDIUM)
+    assert "lib/d.so (no relocation refers to it" in finding.message
+    # What the delegate uses of its five definitions it refers to; it need not use all.
+    some = image("lib/d.so", soname="libd.so", exports=OWNER_SYMBOLS, unreferenced=OWNER_SYMBOLS[1:])
+    finding = only_finding(check(load_set(runner(needed=(OWNER, "libd.so")), owner(), some), STREAM_ONLY))
+    assert finding.severity is Severity.INFO
+
+
+def test_finds_a_copy_that_is_used_and_bound_to_itself_with_high_confidence() -> None:
+    delegate = image("lib/d.so", soname="libd.so", exports=OWNER_SYMBOLS, private=(ACCESSOR,))
+    finding = only_finding(check(load_set(runner(needed=(OWNER, "libd.so")), owner(), delegate), STREAM_ONLY))
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.HIGH)
+
+
+@pytest.mark.parametrize("unreferenced", [(), OWNER_SYMBOLS])
+def test_finds_two_owners_whatever_the_uses_are_bound_to(unreferenced: tuple[str, ...]) -> None:
+    renamed = owner(
+        "lib/libexecutorch_extension_cuda.so", soname="libexecutorch_extension_cuda.so", unreferenced=unreferenced
+    )
+    finding = only_finding(check(load_set(runner(), owner(), renamed), STREAM_ONLY))
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.HIGH)
+    assert (
+        f"lib/{OWNER} and lib/libexecutorch_extension_cuda.so are 2 owner libraries in one process" in finding.message
+    )
+
+
+@pytest.mark.parametrize("unreferenced", [(), OWNER_SYMBOLS])
+def test_finds_uses_that_are_bound_beside_the_owner(unreferenced: tuple[str, ...]) -> None:
+    helper = image("lib/h.so", soname="libh.so", exports=OWNER_SYMBOLS)
+    world = load_set(runner(needed=("libh.so", OWNER)), helper, owner(unreferenced=unreferenced))
+    finding = only_finding(check(world, STREAM_ONLY))
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.HIGH)
+    assert f"The uses are bound to the copy in lib/h.so, beside the owner's in lib/{OWNER}." in finding.message
+
+
+def test_cannot_see_behind_a_filter() -> None:
+    odd = image("lib/f.so", soname="libf.so", filters=("libg.so",))
+    for world in (load_set(runner(), owner(), odd), load_set(image("bin/a", kind=FileKind.PIE), odd)):
+        assert {outcome for _, outcome, _ in checks(check(world, PROFILE))} == {Outcome.UNKNOWN}
+        assert findings(check(world, PROFILE)) == []
+    ((_, _, reason),) = checks(check(load_set(runner(), owner(), odd), STREAM_ONLY))
+    assert reason.startswith("lib/f.so is a filter for libg.so (DT_FILTER or DT_AUXILIARY), ")
+
+
+def test_passes_a_program_that_makes_room_for_a_copy_of_the_owners_object() -> None:
+    program = image("bin/a", kind=FileKind.PIE, needed=("libtable.so",), exports=("table_get",))
+    symbols = ListedSymbols(tuple(program.symbols), copies=frozenset({"table_get"}))
+    library = image("lib/libtable.so", soname="libtable.so", exports=("table_get",))
+    world = load_set(replace(program, symbols=symbols), library)
+    assert checks(check(world, small_policy(states=(TABLE,)))) == [
+        ("bin/a", Outcome.PASS, "one copy of the table: lib/libtable.so")
+    ]
 
 
 def test_finds_a_second_registry_beside_the_shared_runtime() -> None:

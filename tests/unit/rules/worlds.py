@@ -71,6 +71,8 @@ def image(
     imports: Iterable[str] = (),
     exports: Iterable[str] = (),
     private: Iterable[str] = (),
+    unreferenced: Iterable[str] = (),
+    filters: Sequence[str] = (),
     unseen: str | None = None,
     tls: int = 0,
 ) -> Image:
@@ -82,7 +84,8 @@ def image(
         soname=soname,
         needed=tuple(needed),
         tls=ThreadLocalSegment(0, tls, 8) if tls else None,
-        symbols=ListedSymbols(listed, unseen, frozenset(private)),
+        filters=tuple(filters),
+        symbols=ListedSymbols(listed, unseen, frozenset(private), unreferenced=frozenset(unreferenced)),
     )
 
 

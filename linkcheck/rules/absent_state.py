@@ -1,0 +1,104 @@
+"""LC402 absent-state: files of one program import a state that none of them defines.
+
+## What it checks
+
+For every state of the policy, in the process of a program: each import of the state's symbols, in the scope in which
+ld.so would look it up. Where there is no definition in that scope the state is absent for the file that imports it.
+
+## Why it matters
+
+Zero copies hurt as much as two: the program does not start, or the library cannot be opened, with "undefined symbol".
+
+## Bad
+
+```console
+$ g++ -shared -fPIC delegate.cpp -o libdelegate.so          # uses the caller stream and links nothing that has it
+$ echo 'int main() {}' | g++ -x c++ - -o runner
+$ linkcheck verify runner --dlopen libdelegate.so --select LC402
+```
+
+## Good
+
+```console
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so -o libextension_cuda.so
+$ g++ -shared -fPIC delegate.cpp -L. -lextension_cuda -Wl,-rpath,'$ORIGIN' -o libdelegate.so
+$ echo 'int main() {}' | g++ -x c++ - -o runner
+$ linkcheck verify runner --dlopen libdelegate.so --select LC402
+```
+
+## Causes and remedies
+
+* The library was linked without the owner (shared libraries may have undefined symbols; `-Wl,-z,defs` forbids it): link
+  it.
+* The owner is loaded, but only for another dlopened library (RTLD_LOCAL): link it to each library that uses it.
+
+## Options
+
+`[[state]]` in the policy; `--dlopen-global PATH` where the program opens the owner with RTLD_GLOBAL.
+
+## What it cannot see
+
+A library that is judged on its own, without its program: what the program provides is not known there. What an
+unresolved library would define: then the answer is `unknown`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.loader.state import judge_state
+from linkcheck.model import BindingKind, Check, Confidence, Finding, Location, Outcome, Severity, Verdict
+from linkcheck.rules.ownership import missing_libraries, owner_modules, state_names
+from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.rules.wording import chain_text, link_remedy, listed, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.model import LoadSet, RuleResult
+    from linkcheck.policy.settings import Settings, State
+
+META = RuleMeta("LC402", "absent-state", "files of a program import a state that none defines", Severity.ERROR, "0.1")
+
+
+def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
+    """Yield one result for each state that something in the process of a program imports."""
+    if not load_set.root.is_executable:
+        return
+    for state in settings.states:
+        if not state.only_with_owner or owner_modules(state, load_set):
+            yield from _judge(load_set, state, settings)
+
+
+def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[RuleResult]:
+    judgement = judge_state(load_set, state_names(state, load_set))
+    imports = [b for b in judgement.bindings if b.kind is BindingKind.IMPORT and not b.weak]
+    unbound = [b for b in imports if b.provider is None]
+    subject = load_set.root.path
+    if not imports:
+        return
+    if not unbound:
+        if judgement.verdict is Verdict.ONE:
+            yield Check(META.code, subject, Outcome.PASS, f"every import of the {state.name} finds a definition")
+        return
+    if missing := missing_libraries(load_set, settings):
+        names = listed(sorted({u.needed for u in missing}))
+        yield Check(META.code, subject, Outcome.UNKNOWN, f"{names} not found, and it may define the {state.name}")
+        return
+    for index in dict.fromkeys(b.module for b in unbound):
+        path = load_set.modules[index].image.path
+        symbols = [b.symbol for b in unbound if b.module == index]
+        yield Finding(
+            META.code,
+            META.name,
+            META.severity,
+            Confidence.HIGH,
+            f"{path} imports {shown(symbols, settings)} of the {state.name}, and no file that ld.so would look into "
+            f"for it defines that (loaded as {chain_text(load_set, index)}): it ends in an undefined symbol.",
+            link_remedy(state),
+            Location(path, symbols[0]),
+            evidence={"state": state.name, "symbols": list(symbols)},
+        )
+
+
+RULE = Rule(META, __doc__ or "", check_load_set=check)
