@@ -35,6 +35,9 @@ DLOPEN_MODES = ("local", "global")
 WAIVER_REQUIRED_KEYS = ("code", "path", "reason", "owner", "expires")
 WAIVER_KEYS = (*WAIVER_REQUIRED_KEYS, "symbol")
 
+#: `LC4`: a family of rules. Anything shorter accepts every rule there is, and every one to come.
+_SHORTEST_WAIVER_CODE = 3
+
 PYPROJECT = "pyproject.toml"
 
 
@@ -160,6 +163,8 @@ def _read_waivers(top: Table, rule_codes: Sequence[str]) -> tuple[Waiver, ...]:
         code = table.text("code")
         if fault := check_prefix(code, rule_codes):
             raise table.error("code", fault)
+        if len(code) < _SHORTEST_WAIVER_CODE:
+            raise table.error("code", f"{show(code)} would accept findings of every rule; give at least LC and a digit")
         waivers.append(
             Waiver(
                 code=code,

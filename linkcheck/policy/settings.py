@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 #: In `owner` lists: the executable that starts the process.
 ROOT_OWNER = "<root>"
 
+#: `files` of a role that names none: it is played by kind, not by name.
+EVERY_FILE = ("*",)
+
 
 class SymbolSpec(Value):
     """One entry of a `symbols`, `import` or `export` list.
@@ -50,7 +53,7 @@ class Role(Value):
 
     name: str
     #: Patterns: with a slash on the path (or its end), without one on the file name and the SONAME.
-    files: tuple[str, ...] = ("*",)
+    files: tuple[str, ...] = EVERY_FILE
     #: "executable", "library" or "any".
     kind: str = "any"
     #: Apply only to files with a DT_NEEDED that matches one of these; empty: no such condition.

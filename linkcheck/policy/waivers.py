@@ -64,19 +64,25 @@ def _make_matcher(waiver: Waiver, mangled_names: Mapping[str, tuple[str, ...]]) 
             return False
         if not any(matches(path, pattern) for path in _spellings(finding.primary.path, directory, pattern)):
             return False
-        symbol = finding.primary.symbol
-        return spec is None or (symbol is not None and matches_name(spec, symbol))
+        if spec is None:
+            return True
+        # One finding may be about several symbols; whoever accepted one of them has not seen the others.
+        symbols = [place.symbol for place in (finding.primary, *finding.related) if place.symbol is not None]
+        return bool(symbols) and all(matches_name(spec, symbol) for symbol in symbols)
 
     return accepts
 
 
 def _spellings(path: str, directory: str, pattern: str) -> tuple[str, ...]:
-    """The ways a policy in `directory` may write `path`: as shown, from there, and as a file name alone."""
+    """The ways a policy in `directory` may write `path`: as shown, or from there; without a slash, the file's name.
+
+    A pattern without a slash must not meet a directory: `*plugin*` would accept everything below plugin-team/.
+    """
+    if "/" not in pattern:
+        return (path.rpartition("/")[2],)
     spellings = [path, path.removeprefix("./")]
     with suppress(FileNotFoundError, ValueError):  # the working directory is gone, or `path` is empty
         spellings.append(os.path.relpath(path, directory or None))
-    if "/" not in pattern:
-        spellings.append(path.rpartition("/")[2])
     return tuple(spellings)
 
 

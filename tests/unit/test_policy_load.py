@@ -368,6 +368,8 @@ STATE = '[[state]]\nname = "s"\nowner = ["o"]\nsymbols = ["f"]\n'
         (WAIVER.replace("2027-01-31", "2027-01-31T10:00:00Z"), 6, "not a date with a time"),
         (WAIVER.replace("2027-01-31", "10:00:00"), 6, "not a time"),
         (WAIVER.replace('"LC4"', '"LC7"'), 2, 'unknown rule code "LC7"'),
+        (WAIVER.replace('"LC4"', '"L"'), 2, '"L" would accept findings of every rule; give at least LC and a digit'),
+        (WAIVER.replace('"LC4"', '"LC"'), 2, '"LC" would accept findings of every rule'),
         (WAIVER.replace('"LC4"', '"lc401"'), 2, 'did you mean "LC401"? allowed: LC101, LC301,'),
         ('select = [\n"LC4",\n"LC9x"]', 3, 'unknown rule code "LC9x"'),
         ("select = []", 1, "select must not be an empty list"),

@@ -21,8 +21,11 @@ GUARD = "ns::Guard::Guard(CUstream_st*)"
 KNOWN = {GUARD: ("_ZN2ns5GuardC1EP11CUstream_st", "_ZN2ns5GuardC2EP11CUstream_st")}
 
 
-def finding(path: str = "lib/liba.so", *, code: str = "LC403", symbol: str | None = None) -> Finding:
-    return Finding(code, "name", Severity.ERROR, Confidence.HIGH, "message", "remedy", Location(path, symbol))
+def finding(
+    path: str = "lib/liba.so", *, code: str = "LC403", symbol: str | None = None, others: tuple[str | None, ...] = ()
+) -> Finding:
+    related = tuple(Location(path, other) for other in others)
+    return Finding(code, "name", Severity.ERROR, Confidence.HIGH, "message", "remedy", Location(path, symbol), related)
 
 
 def waiver(
@@ -63,6 +66,10 @@ def apply(
         ("LIB/*", "lib/liba.so", False),
         ("*", "/any/where.so", True),
         ("pkg.whl!/lib/*", "pkg.whl!/lib/x.so", True),
+        ("*plugin*", "plugin-team/out/runner", False),  # without a slash it is the file's name that counts
+        ("*plugin*", "plugin-team/out/libplugin.so", True),
+        ("pkg.whl!*", "pkg.whl!/lib/x.so", False),
+        ("plugin-team/*", "plugin-team/out/runner", True),
     ],
 )
 def test_paths_as_shown(pattern: str, path: str, fits: bool) -> None:
@@ -105,6 +112,24 @@ def test_codes_are_prefixes(code: str, fits: bool) -> None:
 def test_symbols(wanted: str | None, symbol: str | None, fits: bool) -> None:
     accepted = waiver(symbol=wanted)
     assert apply([finding(symbol=symbol)], [accepted])[0] == [accepted if fits else None]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "others", "fits"),
+    [
+        ("f", ("g",), False),
+        ("f", ("f", None), True),  # a place without a symbol, such as the file of the other copy
+        ("*", ("g", "h"), True),
+        (GUARD, KNOWN[GUARD], True),
+        (None, ("g",), True),
+    ],
+)
+def test_every_symbol_of_a_finding_must_be_meant(
+    wanted: str | None, others: tuple[str | None, ...], fits: bool
+) -> None:
+    accepted = waiver(symbol=wanted)
+    first = GUARD if wanted == GUARD else "f"
+    assert apply([finding(symbol=first, others=others)], [accepted])[0] == [accepted if fits else None]
 
 
 def test_the_first_of_several_waivers_is_given_and_all_count_as_used() -> None:
