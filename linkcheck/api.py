@@ -23,6 +23,25 @@ if TYPE_CHECKING:
 ALWAYS_ASKED = frozenset({"LC101", "LC103"})
 
 
+def load_settings(
+    *,
+    profile: str | None = None,
+    policy: str | None = None,
+    select: tuple[str, ...] = (),
+    ignore: tuple[str, ...] = (),
+) -> Settings:
+    """What `verify`, `scan` and `check_prebuilt` judge by: a built-in `profile`, a `policy` file, or both.
+
+    Without either the nearest policy file at or above the working directory holds, or else the default profile.
+    `select` and `ignore` are code prefixes. Raises PolicyError for a policy that cannot be used and UsageProblemError
+    for a name that is none.
+    """
+    from linkcheck.policy.load import load_settings as load
+    from linkcheck.rules import ALL_CODES
+
+    return load(rule_codes=ALL_CODES, profile=profile, policy=policy, select=select, ignore=ignore)
+
+
 class PrebuiltVerdict(Value):
     """What `judge_prebuilt` found: the report, and the facts that a build may want to know besides."""
 
@@ -63,6 +82,7 @@ def verify(
     from linkcheck.policy.select import select_codes
     from linkcheck.rules import ALL_CODES
 
+    _refuse_text(paths)
     codes = frozenset(select_codes(ALL_CODES, select=settings.select, ignore=settings.ignore))
     with _open_verification(paths, settings, codes, dlopen, dlopen_global, library_path, sysroot) as verification:
         verification.judge_inputs()
@@ -88,12 +108,19 @@ def scan(
     from linkcheck.policy.select import select_codes
     from linkcheck.scanning import CODES, compare_files
 
+    _refuse_text(paths)
     codes = frozenset(select_codes(CODES, select=settings.select, ignore=settings.ignore))
     with _open_verification(paths, settings, codes, dlopen, dlopen_global, library_path, sysroot) as verification:
         verification.judge_inputs()
         verification.note_nothing(paths)
         results = list(compare_files(verification))
     return _make_report("scan", paths, results, settings, codes, today)
+
+
+def _refuse_text(paths: Sequence[str]) -> None:
+    """One path instead of several would be taken for its characters."""
+    if isinstance(paths, str):
+        raise TypeError("paths is a sequence of paths; for one path give [path]")
 
 
 @contextmanager
@@ -222,30 +249,54 @@ def _make_system(sysroot: str | None, library_path: Sequence[str], inputs: Input
     return System(read_image, files, library_path=library_path)
 
 
-def check_prebuilt(path: str, *, settings: Settings, state: State, wanted: Target | None) -> Report:
-    """Judge whether the file at `path` may be linked as the library that owns `state`.
+def check_prebuilt(path: str, *, settings: Settings, state: str | None = None, wanted: Target | None = None) -> Report:
+    """Judge whether the file at `path` may be linked as the library that owns the state called `state`.
 
-    It may when the report's outcome is PASS. `wanted` is what it must be built for; None asks for no machine. Every
-    path gets a report, also one that is missing, unreadable or malformed; nothing is raised for what the file is.
+    It may when the report's outcome is PASS. None for `state` means the first one that a library may own. `wanted` is
+    what the file must be built for; None asks for no machine. Every path gets a report, also one that is missing,
+    unreadable or malformed. Raises UsageProblemError when there is no such state.
     """
-    return judge_prebuilt(path, settings=settings, state=state, wanted=wanted).report
+    return judge_prebuilt(path, settings=settings, state=choose_state(settings, state), wanted=wanted).report
+
+
+def choose_state(settings: Settings, name: str | None) -> State:
+    """The state called `name`, or the first one that a library may own.
+
+    Raises UsageProblemError, which lists the names, when there is none.
+    """
+    from linkcheck.errors import UsageProblemError
+    from linkcheck.policy.settings import ROOT_OWNER
+
+    states = [state for state in settings.states if any(owner != ROOT_OWNER for owner in state.owner)]
+    if not states:
+        raise UsageProblemError(f"no state of {settings.profile} is owned by a library")
+    if name is None:
+        return states[0]
+    for state in states:
+        if state.name == name:
+            return state
+    listed = ", ".join(f"“{state.name}”" for state in states)
+    raise UsageProblemError(f"no state of {settings.profile} is called {name}; one of: {listed}")
 
 
 def judge_prebuilt(path: str, *, settings: Settings, state: State, wanted: Target | None) -> PrebuiltVerdict:
     """As `check_prebuilt`, with the file's identity and image."""
     from linkcheck.elf.examine import correct_identity, examine
     from linkcheck.errors import MalformedElfError, UnreadableFileError
+    from linkcheck.inputs.process import ExaminedFile
+    from linkcheck.inputs.shown import show_file, show_identity
     from linkcheck.model import Check, Finding
     from linkcheck.report.report import Report
     from linkcheck.rules.rule import Candidate
 
     identity, image = examine(path)
+    shown = show_file(ExaminedFile(identity, image), str)
     try:
-        results = _check_file(Candidate(identity, image, wanted, state), settings)
+        results = _check_file(Candidate(shown.identity, shown.image, wanted, state), settings)
     except (MalformedElfError, UnreadableFileError) as error:
         # The symbol table is read only when a rule asks. What it cannot give puts all that was read before in doubt.
         identity, image = correct_identity(identity, error), None
-        results = _check_file(Candidate(identity, None, wanted, state), settings)
+        results = _check_file(Candidate(show_identity(identity, str), None, wanted, state), settings)
     report = Report(
         command="prebuilt",
         profile=settings.profile,

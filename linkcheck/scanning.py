@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.inputs.shown import show_error
-from linkcheck.model import Check, Finding, Outcome
+from linkcheck.model import Check, Finding, Outcome, one_line
 from linkcheck.rules import duplicate_library, state_copies
 from linkcheck.rules.library_copies import ScannedFiles
 
@@ -38,7 +38,7 @@ def compare_files(verification: Verification) -> Iterator[RuleResult]:
     files = ScannedFiles(
         tuple(verification.images),
         tuple(verification.load_sets),
-        {verification.inputs.show(file.path): _size(file.path) for file in verification.inputs.files},
+        {one_line(verification.inputs.show(file.path)): _size(file.path) for file in verification.inputs.files},
     )
     if not files.images:
         return

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.errors import MalformedElfError, UnreadableFileError
+from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
 from linkcheck.inputs.extension_module import is_extension_module
 from linkcheck.inputs.process import Examiner, start_process
 from linkcheck.inputs.shown import show_error, show_file, show_image, show_process
 from linkcheck.inputs.wanted import is_library_name
 from linkcheck.model import Check, FileIdentity, FileKind, Outcome
+from linkcheck.policy.patterns import matches_any
 from linkcheck.rules import ALL_RULES, malformed_elf
 from linkcheck.rules.rule import Candidate
 from linkcheck.value import replace
@@ -68,6 +69,7 @@ class Verification:
         #: Every image that was named or found, and the load set of every root, with the paths that users know.
         self.images: list[Image] = []
         self.load_sets: list[LoadSet] = []
+        self._beside: tuple[Image, ...] = ()
         self._seen: set[tuple[object, ...]] = set()
 
     def judge_inputs(self) -> None:
@@ -83,6 +85,7 @@ class Verification:
             elif file.named or _stands_for_a_library(examined.identity):
                 self._judge_file(examined, None)
             # What else is found in a directory and is no image (object files, debug companions) is nobody's root.
+        self._beside = tuple(self.images)
         # Programs first: a library in a directory that some program there loads is judged as a part of it.
         programs = [(file, image) for file, image in images if image.is_executable]
         libraries = [(file, image) for file, image in images if not image.is_executable]
@@ -94,10 +97,14 @@ class Verification:
 
     def note_nothing(self, paths: Sequence[str]) -> None:
         """Say of `paths` that there was nothing to check, if that is so."""
-        if not self.results:
-            for path in paths:
-                what = "no rule that runs has anything to look at" if self.images else "no program, no shared library"
-                self._note(Check(_KIND_RULE, path, Outcome.UNKNOWN, f"nothing to check: {what}"))
+        if self.results:
+            return
+        code, what = _KIND_RULE, "no program, no shared library"
+        if self.images:
+            code = min(self.codes, default=_KIND_RULE)
+            what = f"of the rules that run ({', '.join(sorted(self.codes))}) none applies to what is here"
+        for path in paths:
+            self._note(Check(code, path, Outcome.UNKNOWN, f"nothing to check: {what}"))
 
     def _judge_process(self, file: NamedFile, root: Image, dlopen: Sequence[Dlopen]) -> None:
         process = start_process(
@@ -109,11 +116,16 @@ class Verification:
             neighbours=self.inputs.directories,
             named=file.named,
         )
+        process = replace(process, load_set=replace(process.load_set, beside=self._beside))
         self.loaded.update((m.image.device, m.image.inode) for m in process.load_set.modules)
-        if self.inputs.spool is not None:
-            process = show_process(process, self.inputs.show)
+        process = show_process(process, self.inputs.show)
         self.load_sets.append(process.load_set)
-        for examined in (*process.opened, *process.rejected):
+        rejected = [
+            examined
+            for examined in process.rejected
+            if not matches_any(examined.identity.path.rpartition("/")[2], self.settings.external)
+        ]
+        for examined in (*process.opened, *rejected):
             self._judge_file(examined, root.target)
         self._judge_load_set(process)
 
@@ -143,10 +155,12 @@ class Verification:
         try:
             for result in rule.check_load_set(load_set, self.settings):
                 self._note(result)
+        except UndemangledNameError as unnamed:
+            self._note(Check(rule.meta.code, load_set.root.path, Outcome.UNKNOWN, str(unnamed)))
         except (MalformedElfError, UnreadableFileError) as met:
             error = show_error(met, self.inputs.show)
             self._note(Check(rule.meta.code, load_set.root.path, Outcome.UNKNOWN, str(error)))
-            if isinstance(error, UnreadableFileError):
+            if isinstance(error, UnreadableFileError) or malformed_elf.META.code not in self.codes:
                 return
             broken = Candidate(FileIdentity(error.path, FileKind.MALFORMED_ELF, error.reason), None)
             for result in malformed_elf.check_file(broken, self.settings):
@@ -176,8 +190,8 @@ def _nobody_needs_first(libraries: Sequence[tuple[NamedFile, Image]]) -> list[tu
 
 def _stands_for_a_library(identity: FileIdentity) -> bool:
     """Whether a file that was found in a directory, and is no image, is a fault: what development packages put beside
-    their libraries, a linker script called `libx.so`, is none.
+    their libraries, a linker script called `libx.so` or the debug companion `.debug/libx.so`, is none.
     """
     if identity.kind is FileKind.MALFORMED_ELF:
         return True
-    return is_library_name(identity.path) and identity.kind is not FileKind.LD_SCRIPT
+    return is_library_name(identity.path) and identity.kind not in (FileKind.LD_SCRIPT, FileKind.DEBUG_ONLY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from linkcheck.cli.emit import emit
+from linkcheck.cli.emit import emit, refuse_inputs
 from linkcheck.cli.loading import loading_options
 from linkcheck.report.bindings import BINDINGS_FORMATS
 
@@ -42,6 +42,7 @@ def command(
     from linkcheck.api import bindings
     from linkcheck.report.bindings import render_bindings
 
+    refuse_inputs(output, (root, *dlopen, *dlopen_global, *preload))
     found = bindings(
         root,
         symbols=symbols,

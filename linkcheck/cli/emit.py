@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -10,7 +11,10 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import LinkcheckError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import TextIO
+
+_ELF_MAGIC = b"\x7fELF"
 
 
 class OutputError(LinkcheckError):
@@ -61,18 +65,57 @@ def discard(stream: TextIO | None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def refuse_inputs(output: str | None, inputs: Iterable[str]) -> None:
+    """Raise OutputError when the report would take the place of one of `inputs`, or of any ELF file.
+
+    The second because a directory or an archive stands for files that have no name on the command line; a report is
+    never one. Called before anything is judged, so that nobody waits for a report that nobody gets.
+    """
+    if output is None or output == "-":
+        return
+    try:
+        status = os.stat(output)
+        if not stat.S_ISREG(status.st_mode):
+            return
+    except (OSError, ValueError):  # not there yet, or not to be written: then writing says why
+        return
+    for name in inputs:
+        with suppress(OSError, ValueError):
+            if os.path.samestat(status, os.stat(name.partition("!/")[0])):
+                raise OutputError(f"{output}: the report would overwrite {name}, which is to be checked")
+    with suppress(OSError), open(output, "rb") as file:
+        if file.read(4) == _ELF_MAGIC:
+            raise OutputError(f"{output}: the report would overwrite an ELF file; remove it first if that is meant")
+
+
 def _write_file(path: str, data: bytes) -> None:
-    """Replace `path` as a whole, so that a reader never sees half a report."""
-    if os.path.exists(path) and not os.path.isfile(path):  # /dev/stdout, a FIFO: written in place
+    """Replace the content of `path` as a whole, so that a reader never sees half a report; its mode and links stay."""
+    if _is_written_in_place(path):
         with open(path, "wb") as file:
             file.write(data)
         return
-    partial = f"{path}.{os.getpid()}.tmp"
+    target = os.path.realpath(path)  # behind symbolic links, or one of them would be replaced
     try:
-        with open(partial, "wb") as file:
+        mode = stat.S_IMODE(os.stat(target).st_mode) & 0o777
+    except FileNotFoundError:
+        mode = None
+    # In the target's directory, which others may be able to write to: nobody can foresee the name, or have made it.
+    partial = f"{target}.{os.urandom(8).hex()}.tmp"
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        with open(descriptor, "wb") as file:
+            if mode is not None:
+                os.fchmod(descriptor, mode)
             file.write(data)
-        os.replace(partial, path)
+        os.replace(partial, target)
     except OSError:
         with suppress(OSError):
             os.unlink(partial)
         raise
+
+
+def _is_written_in_place(path: str) -> bool:
+    """Whether `path` is a FIFO or device, or a name for an open file such as /dev/stdout, which must stay that file."""
+    if os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/")):
+        return True
+    return os.path.exists(path) and not os.path.isfile(path)

@@ -14,12 +14,15 @@ def command(code: str) -> int:
 
     CODE is its code or its name: LC301 or missing-import.
     """
-    from linkcheck.errors import UsageProblemError
+    from linkcheck.errors import LinkcheckError, UsageProblemError
     from linkcheck.rules import ALL_RULES
 
     wanted = code.lower()
     for rule in ALL_RULES:
         if wanted in (rule.meta.code.lower(), rule.meta.name):
+            if not rule.page:
+                reason = "Python runs without docstrings (-OO or PYTHONOPTIMIZE=2), and the manual pages are docstrings"
+                raise LinkcheckError(f"explain {rule.meta.code}: {reason}")
             emit(rule.page.rstrip() + "\n", None)
             return 0
     known = ", ".join(rule.meta.code for rule in ALL_RULES)

@@ -9,7 +9,6 @@ import click
 if TYPE_CHECKING:
     from linkcheck.api import PrebuiltVerdict
     from linkcheck.model import Target
-    from linkcheck.policy.settings import Settings, State
 
 
 @click.command(name="prebuilt")
@@ -38,39 +37,24 @@ def command(
 
     Exit status: 0 it may be linked, 1 it may not (also when FILE is missing), 2 wrong usage or policy.
     """
-    from linkcheck.api import judge_prebuilt
-    from linkcheck.cli.emit import emit
+    from linkcheck.api import choose_state, judge_prebuilt
+    from linkcheck.cli.emit import emit, refuse_inputs
     from linkcheck.elf.machine import parse_machine
+    from linkcheck.errors import UsageProblemError
     from linkcheck.policy.load import load_settings
     from linkcheck.report.report import ReportOutcome
     from linkcheck.rules import ALL_CODES
 
     wanted = parse_machine(machine) if machine is not None else _host()
     settings = load_settings(rule_codes=ALL_CODES, profile=profile, policy=policy)
-    state = choose_state(settings, state_name)
+    try:
+        state = choose_state(settings, state_name)
+    except UsageProblemError as error:
+        raise UsageProblemError(f"--state {state_name}: {error}" if state_name else str(error)) from None
+    refuse_inputs(output, (file, *((settings.source,) if settings.source else ())))
     verdict = judge_prebuilt(file, settings=settings, state=state, wanted=wanted)
     emit(_render(verdict, format_name, to_terminal=output is None), output)
     return 0 if verdict.report.outcome is ReportOutcome.PASS else 1
-
-
-def choose_state(settings: Settings, name: str | None) -> State:
-    """The state called `name`, or the first one that a library may own.
-
-    Raises UsageProblemError, which lists the names, when there is none.
-    """
-    from linkcheck.errors import UsageProblemError
-    from linkcheck.policy.settings import ROOT_OWNER
-
-    states = [state for state in settings.states if any(owner != ROOT_OWNER for owner in state.owner)]
-    if not states:
-        raise UsageProblemError(f"prebuilt: no state of {settings.profile} is owned by a library")
-    if name is None:
-        return states[0]
-    for state in states:
-        if state.name == name:
-            return state
-    listed = ", ".join(f"“{state.name}”" for state in states)
-    raise UsageProblemError(f"--state {name}: no such state in {settings.profile}; one of: {listed}")
 
 
 def _host() -> Target:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from linkcheck.cli.emit import emit, wants_color
+from linkcheck.cli.emit import emit, refuse_inputs, wants_color
 from linkcheck.report import FORMATS
 
 
@@ -44,9 +44,11 @@ def command(
     from linkcheck.report import render
     from linkcheck.rules import ALL_CODES, ALL_RULES
 
+    settings = load_settings(rule_codes=ALL_CODES, profile=profile, policy=policy)
+    refuse_inputs(output, (*paths, *dlopen, *dlopen_global, *((settings.source,) if settings.source else ())))
     report = scan(
         paths,
-        settings=load_settings(rule_codes=ALL_CODES, profile=profile, policy=policy),
+        settings=settings,
         dlopen=dlopen,
         dlopen_global=dlopen_global,
         library_path=library_path,

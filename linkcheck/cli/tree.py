@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from linkcheck.cli.emit import emit
+from linkcheck.cli.emit import emit, refuse_inputs
 from linkcheck.cli.loading import loading_options
 from linkcheck.report.tree import TREE_FORMATS
 
@@ -35,6 +35,7 @@ def command(
     from linkcheck.api import load_trees
     from linkcheck.report.tree import render_trees
 
+    refuse_inputs(output, (*roots, *dlopen, *dlopen_global, *preload))
     load_sets = load_trees(
         roots,
         dlopen=dlopen,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from linkcheck.cli.emit import emit, wants_color
+from linkcheck.cli.emit import emit, refuse_inputs, wants_color
 from linkcheck.report import FORMATS
 
 
@@ -68,6 +68,7 @@ def command(
     )
     if external:
         settings = replace(settings, external=(*settings.external, *external))
+    refuse_inputs(output, (*paths, *dlopen, *dlopen_global, *((settings.source,) if settings.source else ())))
     report = verify(
         paths,
         settings=settings,

@@ -27,5 +27,8 @@ MAX_DECODER_MEMORY = 256 << 20
 #: Bytes of a member's name, and of a link's target (Linux: PATH_MAX).
 MAX_NAME = 4096
 
+#: Directories above a member: what makes and removes directories goes down one by one, and Python stops at a thousand.
+MAX_DEPTH = 256
+
 #: Bytes read or written at a time.
 BLOCK = 1 << 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linkcheck.errors import ArchiveError
-from linkcheck.inputs.limits import MAX_NAME
+from linkcheck.inputs.limits import MAX_DEPTH, MAX_NAME
 
 
 def split_name(archive: str, name: str) -> tuple[str, ...]:
@@ -21,6 +21,8 @@ def split_name(archive: str, name: str) -> tuple[str, ...]:
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     if ".." in parts:
         raise ArchiveError(archive, f"the path of the member {name} leads through ..")
+    if len(parts) > MAX_DEPTH:
+        raise ArchiveError(archive, f"a member lies {len(parts):,} directories deep; the limit is {MAX_DEPTH:,}")
     return parts
 
 

@@ -113,7 +113,7 @@ def load_process(path: str, system: System, *, dlopen: Sequence[Dlopen] = (), pr
 
 def _make_absolute(path: str) -> str:
     """`path` from the root directory on; without `.` and `..` where that names the same file."""
-    whole = os.path.join(os.getcwd(), path)
+    whole = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
     short = os.path.normpath(whole)
     try:
         return short if os.path.samefile(short, whole) else whole

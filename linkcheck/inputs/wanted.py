@@ -9,7 +9,7 @@ ELF_MAGIC = b"\x7fELF"
 
 def is_library_name(path: str) -> bool:
     """Whether `path` is named like a shared library: `libx.so`, `x.cpython-311.so`, `libx.so.1.2`."""
-    return re.search(r"\.so(\.\d+)*$", path) is not None
+    return ".so" in path and re.search(r"\.so(\.\d+)*$", path) is not None
 
 
 def is_wanted(name: str, head: bytes) -> bool:

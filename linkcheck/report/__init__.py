@@ -29,7 +29,10 @@ def render(
     """
     import os
 
-    where = os.getcwd() if directory is None else directory
+    try:
+        where = os.getcwd() if directory is None else directory
+    except FileNotFoundError:  # the working directory was removed: nothing is below it
+        where = "/proc/self/cwd"
     if format_name == "text":
         from linkcheck.report.text import render_text
 

@@ -18,7 +18,7 @@ SCHEMA = "linkcheck/report/1"
 
 
 def render_json(report: Report) -> str:
-    """The whole report, pure ASCII. Values are exact but for bytes that are no UTF-8, which are `\\xNN` in text."""
+    """The whole report, pure ASCII. Control characters in names, and bytes that are no UTF-8, are `\\xNN` in text."""
     return dump_json(
         {
             "schema": SCHEMA,
@@ -34,7 +34,9 @@ def render_json(report: Report) -> str:
 
 def dump_json(document: dict[str, object]) -> str:
     """`document` as indented JSON text of ASCII characters, so that no terminal or parser stumbles over it."""
-    return json.dumps(encodable(document), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+    text = json.dumps(encodable(document), indent=2, ensure_ascii=True, allow_nan=False)
+    # `##[name]` is a command to CI systems anywhere in a line; # stands only inside of strings, which have escapes.
+    return (text.replace("##", "#\\u0023") if "##" in text else text) + "\n"
 
 
 def _describe_check(check: Check) -> dict[str, object]:

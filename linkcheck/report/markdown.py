@@ -17,7 +17,7 @@ from linkcheck.report.phrases import (
     name_place,
     name_rule,
 )
-from linkcheck.report.printable import printable, printable_lines
+from linkcheck.report.printable import defuse_commands, printable, printable_lines
 from linkcheck.report.report import ReportOutcome, name_rules
 from linkcheck.report.text import CODE_INDENT, REMEDY_LABEL, sort_findings
 
@@ -32,8 +32,9 @@ _SIGNS = {ReportOutcome.PASS: "✅", ReportOutcome.FAIL: "❌", ReportOutcome.CO
 _MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 #: What would begin a heading, a list, a rule or a table's second line.
 _BLOCK_START = re.compile(r"^([-+=#])|^(\d+)([.)])")
-#: What GitHub turns into links or notifications without markup: @name, #123, http://…, www.…
-_AUTOLINK = re.compile(r"(?<!\w)@(?=\w)|#(?=\d)|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
+#: What GitHub turns into links or notifications without markup: @name, #123, http://…, www.…; and what a log takes
+#: for a command (printable.defuse_commands): :: at the start of a line, ##[
+_AUTOLINK = re.compile(r"(?<!\w)@(?=\w)|#(?=\d)|:(?=//)|^:(?=:)|#(?=#)|(?<=\bwww)\.", re.IGNORECASE)
 
 
 def render_markdown(report: Report, rules: Sequence[DescribedRule] = ()) -> str:
@@ -74,7 +75,8 @@ def _row(reported: ReportedFinding) -> str:
 
 def _section(reported: ReportedFinding) -> Iterator[str]:
     finding = reported.finding
-    head = f"<b>{_html(name_finding(finding))}</b> <code>{_html(printable(finding.primary.path))}</code>"
+    path = _html(printable(finding.primary.path)).replace("##", "#&#35;")
+    head = f"<b>{_html(name_finding(finding))}</b> <code>{path}</code>"
     # Open where somebody has to act, folded where it is only good to know.
     yield f"<details{' open' if reported.waiver is None else ''}><summary>{head}</summary>"
     yield ""
@@ -107,7 +109,7 @@ def _paragraphs(text: str, label: str = "") -> Iterator[str]:
             continue
         block = [line.removeprefix(CODE_INDENT) for line in run]
         fence = "`" * max(3, 1 + _longest_run(block))
-        yield from ("", fence, *block, fence, "")
+        yield from ("", fence, *map(defuse_commands, block), fence, "")
 
 
 def _prose(line: str) -> str:
@@ -122,7 +124,7 @@ def _code(text: str, in_table: bool = False) -> str:
     shown = printable(text)
     if not shown.strip():
         return "(empty)"
-    if "`" not in shown and not (in_table and ("|" in shown or "\\" in shown)):
+    if "`" not in shown and "##" not in shown and not (in_table and ("|" in shown or "\\" in shown)):
         return f"`{shown}`"
     # A table splits at a pipe even in a code span, and how `\|` is read differs; entities mean the same everywhere.
     return f"<code>{re.sub('[^A-Za-z0-9 /.-]', lambda match: f'&#{ord(match[0])};', shown)}</code>"

@@ -64,7 +64,7 @@ class Report(Value):
         """FAIL on an unwaived error; else COULD_NOT_CHECK when something is unknown or nothing was checked."""
         if any(f.waiver is None and f.finding.severity is Severity.ERROR for f in self.findings):
             return ReportOutcome.FAIL
-        if not self.checks and not self.findings:
+        if not self.findings and not any(c.outcome is Outcome.PASS for c in self.checks):
             return ReportOutcome.COULD_NOT_CHECK
         if self.unknown:
             return ReportOutcome.COULD_NOT_CHECK

@@ -161,7 +161,7 @@ def _notes(load_set: LoadSet, module: Module, requesters: Sequence[int], *, trie
 
 
 def _draw_missing(unresolved: Unresolved, lead: str, stem: str) -> Iterator[str]:
-    yield f"{lead}{printable(unresolved.needed)} => not found"
+    yield f"{lead}{printable(unresolved.needed)} => {unresolved.given_up or 'not found'}"
     for attempt in unresolved.rejected:
         yield f"{stem}    {printable(attempt.path)}: {printable(attempt.reason)}"
     for directory in unresolved.directories:

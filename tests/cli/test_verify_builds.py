@@ -149,7 +149,45 @@ def test_the_whole_directory_is_judged_as_the_program_is(
     shipped = tmp_path / "shipped"
     for folder in ("bin", "lib"):
         shutil.copytree(programs.runner.parent.parent / folder, shipped / folder)
-    assert verify(capfd, shipped).status == judge(capfd, programs).status
+    # A stated limit ("What it cannot see"): where hidden copies are all there is, the program has to be named.
+    hidden = programs.build.name == "hidden-linked-stripped"
+    assert verify(capfd, shipped).status == (0 if hidden else judge(capfd, programs).status)
+
+
+def test_a_hidden_runner_is_found_in_the_directory_that_holds_the_owner(
+    made: Callable[[Build], Programs], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hidden, good = (made(build_named(name)) for name in ("hidden-linked-stripped", "shared"))
+    done = hidden.run()
+    assert (done.stdout, done.returncode) == (hidden.build.output, 3)
+    bundle = tmp_path / "bundle"
+    for folder in ("bin", "lib"):
+        shutil.copytree(hidden.runner.parent.parent / folder, bundle / folder)
+    assert verify(capfd, bundle).status == 0
+    assert good.owner is not None
+    shutil.copy(good.owner, bundle / "lib")
+    verdict = verify(capfd, bundle)
+    assert (verdict.status, verdict.codes) == (1, {"LC201", "LC301", "LC404"})
+
+
+@pytest.mark.parametrize("flags", [("-static",), ()], ids=["static", "dynamic"])
+def test_a_program_with_a_thread_local_that_is_about_something_else_raises_no_alarm(
+    flags: tuple[str, ...], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/tool"
+    command = ["gcc", *flags, "-xc", "-", "-o", str(program)]
+    source = "_Thread_local int n = 3; int main(void) { return n - 3; }"
+    made = subprocess.run(command, input=source, text=True, capture_output=True, check=False)
+    if flags and made.returncode:
+        pytest.skip("there is no libc.a to link a static program with")
+    assert made.returncode == 0, made.stderr
+    assert "TLS" in subprocess.run(["readelf", "-lW", str(program)], capture_output=True, text=True, check=True).stdout
+    found = verify(capfd, tmp_path / "bin")
+    assert (found.status, found.errors) == (0, [])
+    reason = "no runner: nothing it loads touches the state, and no other file here does"
+    assert ("LC301", reason) in found.reasons("not-applicable")
+    assert {"LC201", "LC301"} <= verify(capfd, program).codes
 
 
 # ---------------------------------------------------------------- what only the delegate breaks

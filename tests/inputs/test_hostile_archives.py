@@ -85,6 +85,16 @@ def test_a_name_that_leads_out_refuses_the_archive(tmp_path: Path, kind: str, na
     assert sorted(p.suffix for p in tmp_path.iterdir()) == sorted({".zip"} if kind == "zip" else {".tar", f".{kind}"})
 
 
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_a_member_a_thousand_directories_deep_refuses_the_archive(tmp_path: Path, kind: str) -> None:
+    name = f"{'d/' * 1500}x.so"
+    if kind == "zip":
+        path = make_zip(tmp_path / "a.zip", [(name, ELF)])
+    else:
+        path = make_tar(tmp_path / "a.tar", [(member(name, ELF), ELF)])
+    assert refuse(path) == "cannot be unpacked: a member lies 1,501 directories deep; the limit is 256"
+
+
 def test_a_file_that_is_also_a_directory_refuses_the_archive(tmp_path: Path) -> None:
     path = make_zip(tmp_path / "a.zip", [("x.so", ELF), ("x.so/y.so", ELF)])
     assert "x.so/y.so is a file and a directory at once" in refuse(path)

@@ -33,8 +33,13 @@ def run(script: str, path: Path, **variables: str) -> subprocess.CompletedProces
 def test_a_missing_compiler_is_one_line_that_names_the_package(bare_machine: Path, script: str) -> None:
     done = run(script, bare_machine)
     assert (done.returncode, done.stdout) == (2, "")
-    gtest = [] if Path("/usr/include/gtest/gtest.h").exists() else ["libgtest-dev"]
-    packages = " ".join(["binutils", "g++", "gcc", *gtest, "make"])
+    headers = {
+        "gmock/gmock.h": "libgmock-dev",
+        "gtest/gtest.h": "libgtest-dev",
+        "nlohmann/json.hpp": "nlohmann-json3-dev",
+    }
+    absent = [package for header, package in headers.items() if not Path("/usr/include", header).exists()]
+    packages = " ".join(sorted(["binutils", "g++", "gcc", "make", *absent]))
     assert done.stderr == f"ci: missing here: as root, apt-get install {packages}\n"
 
 

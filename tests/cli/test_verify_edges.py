@@ -1,0 +1,74 @@
+"""Answers of `verify` at the edges: what is refused for no fault of a file, what is external, what nobody asked."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from linkcheck.api import verify
+from linkcheck.model import Outcome
+from linkcheck.policy.load import load_settings
+from linkcheck.report.report import ReportOutcome
+from linkcheck.rules import ALL_CODES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from linkcheck.policy.settings import Settings
+
+pytestmark = pytest.mark.compile
+
+
+def _compile(target: Path, *flags: str, source: str = "int main(void) { return 0; }") -> str:
+    subprocess.run(["gcc", "-x", "c", "-", "-x", "none", "-o", target, *flags], input=source, text=True, check=True)
+    return str(target)
+
+
+def _settings(tmp_path: Path, policy: str = "", select: tuple[str, ...] = ()) -> Settings:
+    file = tmp_path / "linkcheck.toml"
+    file.write_text(policy)
+    return load_settings(rule_codes=ALL_CODES, policy=str(file), select=select)
+
+
+def test_a_library_that_may_not_be_dlopened_is_reported_and_ld_so_agrees(tmp_path: Path) -> None:
+    library = _compile(tmp_path / "libno.so", "-shared", "-nostdlib", "-Wl,-z,nodlopen", source="int f;")
+    program = _compile(tmp_path / "program")
+    report = verify([program], settings=_settings(tmp_path), dlopen=[library])
+    assert [(f.finding.code, f.finding.primary.symbol) for f in report.findings] == [("LC202", library)]
+    assert "linked with -z nodlopen" in report.findings[0].finding.message
+    opener = "#include <dlfcn.h>\nint main(int c, char **v) { return dlopen(v[1], RTLD_NOW) == 0; }"
+    assert subprocess.run([_compile(tmp_path / "open", source=opener), library], check=False).returncode == 1
+
+
+def test_a_rejected_file_of_an_external_library_is_no_finding(tmp_path: Path) -> None:
+    library = tmp_path / "libext.so"
+    _compile(library, "-shared", "-nostdlib", "-Wl,-soname,libext.so", source="int f;")
+    program = _compile(tmp_path / "program", "-Wl,--no-as-needed", str(library), "-Wl,-rpath,$ORIGIN")
+    library.write_bytes(b"!<arch>\n")  # in its place now: an archive
+    refused = verify([program], settings=_settings(tmp_path))
+    assert [f.finding.code for f in refused.findings] == ["LC101"]
+    told = verify([program], settings=_settings(tmp_path, 'external = ["libext.so"]\n'))
+    assert not told.findings
+    assert told.outcome is ReportOutcome.PASS
+
+
+def test_a_run_in_which_no_check_applies_is_no_pass(tmp_path: Path) -> None:
+    program = _compile(tmp_path / "program")
+    state = '[[state]]\nname = "s"\nowner = ["libs.so"]\nsymbols = ["s_get"]\n'
+    report = verify([program], settings=_settings(tmp_path, state, select=("LC401",)))
+    assert [check.outcome for check in report.checks] == [Outcome.NOT_APPLICABLE]
+    assert report.outcome is ReportOutcome.COULD_NOT_CHECK
+
+
+def test_a_program_that_a_role_names_is_judged_also_when_a_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    _compile(tmp_path / "bin/runner", "-Wl,--no-as-needed", "-lm")
+    demand = 'import = ["s_get"]\nforbid-need = ["libm.so*"]\n'
+    state = '[[state]]\nname = "s"\nowner = ["libs.so"]\nsymbols = ["s_get"]\n'
+    named = _settings(tmp_path, f'{state}[[role]]\nname = "r"\nfiles = ["bin/runner"]\n{demand}')
+    found = verify([str(tmp_path / "bin")], settings=named)
+    assert {f.finding.code for f in found.findings} == {"LC204", "LC301"}
+    by_kind = _settings(tmp_path, f'{state}[[role]]\nname = "r"\nkind = "executable"\n{demand}')
+    assert not verify([str(tmp_path / "bin")], settings=by_kind).findings

@@ -1,0 +1,53 @@
+"""linkcheck.api as another program calls it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from linkcheck.api import check_prebuilt, load_settings, verify
+from linkcheck.errors import UsageProblemError
+from linkcheck.report.report import ReportOutcome
+from tests.programs.build import build_named, make_archive, make_owner, make_programs
+
+pytestmark = pytest.mark.compile
+SETTINGS = load_settings(profile="executorch-caller-stream")
+
+
+def test_verify_passes_what_is_shared_and_fails_what_is_not(tmp_path: Path) -> None:
+    (tmp_path / "good").mkdir()
+    (tmp_path / "bad").mkdir()
+    good = make_programs(build_named("shared"), tmp_path / "good")
+    bad = make_programs(build_named("hidden-linked-stripped"), tmp_path / "bad")
+    assert verify([str(good.runner)], settings=SETTINGS).outcome is ReportOutcome.PASS
+    report = verify([str(bad.runner)], settings=SETTINGS)
+    assert report.outcome is ReportOutcome.FAIL
+    assert "LC301" in {reported.finding.code for reported in report.findings}
+
+
+def test_check_prebuilt_tells_a_library_from_an_archive(tmp_path: Path) -> None:
+    make_owner(tmp_path / "libextension_cuda.so")
+    make_archive(tmp_path / "archive.so")
+    assert check_prebuilt(str(tmp_path / "libextension_cuda.so"), settings=SETTINGS).outcome is ReportOutcome.PASS
+    assert check_prebuilt(str(tmp_path / "archive.so"), settings=SETTINGS).outcome is ReportOutcome.FAIL
+    with pytest.raises(UsageProblemError, match="is called nonsense; one of: “caller stream”"):
+        check_prebuilt("x", settings=SETTINGS, state="nonsense")
+
+
+def test_one_path_is_not_taken_for_its_characters() -> None:
+    with pytest.raises(TypeError, match=re.escape("give [path]")):
+        verify("runner", settings=SETTINGS)
+
+
+def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+    [example] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "build").mkdir()
+    programs = make_programs(build_named("shared-dlopened"), tmp_path / "build")
+    programs.delegate.rename(programs.delegate.with_name("libdelegate.so"))
+    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("pass\n{")
