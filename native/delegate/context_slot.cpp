@@ -1,0 +1,65 @@
+#include "context_slot.h"
+
+#include <executorch/runtime/platform/log.h>
+
+#include <utility>
+
+#include "cuda_call.h"
+
+namespace linkcheck::trt {
+
+ContextSlot::ContextSlot(std::unique_ptr<EngineContext> context, CudaEvent done,
+                         const Signature& signature)
+    : input_staging_(signature.inputs.size()),
+      output_staging_(signature.outputs.size()),
+      done_(std::move(done)),
+      context_(std::move(context)),
+      inputs_(signature.inputs.size()),
+      outputs_(signature.outputs.size()) {}
+
+Outcome<std::unique_ptr<ContextSlot>> ContextSlot::create(Engine& engine,
+                                                          const Signature& signature) {
+  auto done = CudaEvent::create();
+  if (!done.ok()) return std::move(done.failure());
+  auto context = engine.create_context();
+  if (!context.ok()) return std::move(context.failure());
+  return std::unique_ptr<ContextSlot>(
+      new ContextSlot(std::move(context.value()), std::move(done.value()), signature));
+}
+
+ContextSlot::~ContextSlot() {
+  // Twice: a first failure leaves "unknown", and then the whole device is waited for.
+  if (settle().ok() || settle().ok()) return;
+  ET_LOG(Error,
+         "TensorRTBackend: work of an engine could not be waited for before it is destroyed");
+}
+
+Status ContextSlot::settle() {
+  Status status;
+  if (left_ == Left::kEvent) status = done_.wait();
+  if (left_ == Left::kUnknown) {
+    status = cuda_status(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+  if (status.ok()) {
+    left_ = Left::kNothing;
+  } else {
+    left_ = Left::kUnknown;
+  }
+  return status;
+}
+
+Status ContextSlot::leave_running(cudaStream_t stream) {
+  Status status = done_.record(stream);
+  if (status.ok()) left_ = Left::kEvent;
+  return status;
+}
+
+void ContextSlot::drain(cudaStream_t stream) noexcept {
+  if (cuda_succeeded(cudaStreamSynchronize(stream), "cudaStreamSynchronize (after an error)") ||
+      cuda_succeeded(cudaDeviceSynchronize(), "cudaDeviceSynchronize (after an error)")) {
+    return;
+  }
+  left_ = Left::kUnknown;
+}
+
+}  // namespace linkcheck::trt

@@ -1,0 +1,89 @@
+#include "engine_loader.h"
+
+#include <string>
+#include <utility>
+
+#include "device_scope.h"
+
+namespace linkcheck::trt {
+namespace {
+
+using executorch::runtime::ArrayRef;
+using executorch::runtime::BackendInitContext;
+using executorch::runtime::CompileSpec;
+using executorch::runtime::FreeableBuffer;
+using executorch::runtime::NamedDataMap;
+
+constexpr uintptr_t kNamedEngineAlignment = 16;
+
+// The engine that the blob names, from the program's named data.
+Status find_named_engine(const NamedDataMap* named_data, const std::string& key,
+                         FreeableBuffer& storage, Blob& blob) {
+  if (named_data == nullptr) {
+    return Failure{Error::InvalidProgram,
+                   "the blob names " + key + ", the program has no named data"};
+  }
+  auto found = named_data->get_data(key);
+  if (!found.ok()) {
+    return Failure{Error::InvalidProgram, "the program's named data has no " + key};
+  }
+  // FreeableBuffer has no assignment; the target is empty, so nothing is lost by building it anew.
+  storage.~FreeableBuffer();
+  new (&storage) FreeableBuffer(std::move(found.get()));
+  auto data = storage.data_safe();
+  if (!data.ok() || data.get() == nullptr || storage.size() == 0) {
+    return Failure{Error::InvalidProgram, "the named data " + key + " is empty"};
+  }
+  if (reinterpret_cast<uintptr_t>(data.get()) % kNamedEngineAlignment != 0) {
+    return Failure{Error::InvalidProgram, "the named data " + key + " is not 16-byte aligned"};
+  }
+  blob.engine = data.get();
+  blob.engine_size = storage.size();
+  return {};
+}
+
+Outcome<Blob> read_processed(FreeableBuffer& processed) {
+  auto data = processed.data_safe();
+  if (!data.ok() || data.get() == nullptr) {
+    return Failure{Error::InvalidArgument, "there is no processed data"};
+  }
+  return read_blob(data.get(), processed.size());
+}
+
+}  // namespace
+
+Outcome<LoadedEngine::Parts> load_engine(BackendInitContext& context, FreeableBuffer& processed,
+                                         ArrayRef<CompileSpec> compile_specs) {
+  auto read = read_processed(processed);
+  if (!read.ok()) return std::move(read.failure());
+  Blob& blob = read.value();
+  auto options = read_options(context.runtime_specs(), compile_specs);
+  if (!options.ok()) return std::move(options.failure());
+  FreeableBuffer named_engine;
+  if (blob.engine == nullptr) {
+    Status status =
+        find_named_engine(context.get_named_data_map(), blob.engine_key, named_engine, blob);
+    if (!status.ok()) return std::move(status.failure());
+  }
+
+  DeviceScope device(blob.device_id);
+  if (!device.status().ok()) return std::move(device.status().failure());
+  LoadedEngine::Parts parts;
+  parts.options = options.value();
+  parts.traits = read_device_traits(blob.device_id);
+  auto engine = Engine::load(blob.engine, blob.engine_size, parts.options.weight_streaming_budget);
+  if (!engine.ok()) return std::move(engine.failure());
+  parts.engine = std::move(engine.value());
+  // The engine is on the device; two copies at once would double the peak while contexts are made.
+  named_engine.Free();
+  processed.Free();
+  auto signature = resolve_signature(blob.bindings, blob.aliases, parts.engine->tensors());
+  if (!signature.ok()) return std::move(signature.failure());
+  parts.signature = std::move(signature.value());
+  auto slot = ContextSlot::create(*parts.engine, parts.signature);
+  if (!slot.ok()) return std::move(slot.failure());
+  parts.contexts = std::make_unique<ContextPool>(std::move(slot.value()));
+  return parts;
+}
+
+}  // namespace linkcheck::trt

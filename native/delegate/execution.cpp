@@ -1,0 +1,173 @@
+#include "execution.h"
+
+#include <executorch/runtime/core/exec_aten/util/tensor_util.h>
+
+#include <array>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "cuda_call.h"
+
+namespace linkcheck::trt {
+namespace {
+
+using executorch::aten::SizesType;
+using executorch::aten::Tensor;
+
+Failure invalid_state(const std::string& what) { return {Error::InvalidState, what}; }
+
+}  // namespace
+
+Execution::Execution(const Signature& signature, const DeviceTraits& traits, ContextSlot& slot,
+                     cudaStream_t stream, bool may_return_early)
+    : signature_(signature),
+      traits_(traits),
+      slot_(slot),
+      stream_(stream),
+      may_return_early_(may_return_early) {}
+
+Status Execution::run(Arguments arguments) {
+  Status status = run_steps(arguments);
+  if (!status.ok() && enqueued_) slot_.drain(stream_);
+  return status;
+}
+
+Status Execution::run_steps(Arguments arguments) {
+  Status status = check_arguments(signature_, traits_, arguments, slot_);
+  if (status.ok()) status = slot_.settle();
+  const size_t inputs = signature_.inputs.size();
+  for (size_t i = 0; status.ok() && i < inputs; ++i) {
+    status = bind_input(i, arguments[i]->toTensor());
+  }
+  if (status.ok()) status = infer_shapes();
+  for (size_t i = 0; status.ok() && i < signature_.outputs.size(); ++i) {
+    status = bind_output(i, arguments[inputs + i]->toTensor());
+  }
+  if (status.ok()) status = enqueue();
+  if (status.ok()) status = copy_outputs();
+  if (status.ok()) status = finish();
+  return status;
+}
+
+Status Execution::bind_input(size_t index, const Tensor& tensor) {
+  const TensorDescription& description = signature_.inputs[index];
+  BoundArgument& bound = slot_.inputs()[index];
+  if (!slot_.context().set_input_shape(description, shape_of(tensor))) {
+    return invalid_state("TensorRT refused the shape of input " + description.name);
+  }
+  Status status = stage(slot_.input_staging(index), bound);
+  if (status.ok() && bound.bytes > 0 && bound.location == MemoryLocation::kHost) {
+    status = copy(bound.address, bound.caller_memory, bound.bytes, cudaMemcpyHostToDevice);
+  }
+  if (status.ok()) status = set_address(description, bound);
+  return status;
+}
+
+Status Execution::infer_shapes() {
+  if (slot_.context().infer_shapes()) return {};
+  return invalid_state("TensorRT could not infer the output shapes");
+}
+
+Status Execution::bind_output(size_t index, Tensor& tensor) {
+  Status status = resize_output(index, tensor);
+  if (!status.ok()) return status;
+  if (signature_.aliased_inputs[index]) return bind_alias(index);
+  BoundArgument& bound = slot_.outputs()[index];
+  status = stage(slot_.output_staging(index), bound);
+  if (status.ok()) status = set_address(signature_.outputs[index], bound);
+  return status;
+}
+
+Status Execution::bind_alias(size_t index) {
+  BoundArgument& bound = slot_.outputs()[index];
+  bound.address = slot_.inputs()[*signature_.aliased_inputs[index]].address;
+  return set_address(signature_.outputs[index], bound);
+}
+
+Status Execution::resize_output(size_t index, Tensor& tensor) {
+  const TensorDescription& description = signature_.outputs[index];
+  const Shape shape = slot_.context().shape_of(description);
+  if (!bytes_of(shape, description.element_size)) {
+    return invalid_state("TensorRT does not know the shape of output " + description.name);
+  }
+  BoundArgument& bound = slot_.outputs()[index];
+  // check_arguments lets this difference of ranks pass: one element either way.
+  const bool scalar = tensor.dim() == 0 && shape.rank == 1 && shape.sizes[0] == 1;
+  if (!scalar) {
+    std::array<SizesType, Shape::kMaxRank> sizes{};
+    for (size_t i = 0; i < static_cast<size_t>(shape.rank); ++i) {
+      if (shape.sizes[i] > std::numeric_limits<SizesType>::max()) {
+        return invalid_state("output " + description.name + " is too large");
+      }
+      sizes[i] = static_cast<SizesType>(shape.sizes[i]);
+    }
+    const Error error =
+        executorch::runtime::resize_tensor(tensor, {sizes.data(), static_cast<size_t>(shape.rank)});
+    if (error != Error::Ok) {
+      return Failure{error,
+                     "output " + description.name + " cannot take shape " + to_string(shape)};
+    }
+  }
+  bound.bytes = tensor.nbytes();
+  if (bound.bytes > 0 && bound.caller_memory == nullptr) {
+    return Failure{Error::InvalidArgument, "output " + description.name + " has no memory"};
+  }
+  return {};
+}
+
+Status Execution::stage(StagingBuffer& staging, BoundArgument& bound) {
+  if (bound.location != MemoryLocation::kDevice && bound.bytes > 0) host_waits_ = true;
+  if (bound.bytes > 0 && bound.location != MemoryLocation::kHost) {
+    bound.address = bound.caller_memory;
+    return {};
+  }
+  StagingBuffer& buffer = bound.bytes == 0 ? slot_.placeholder() : staging;
+  const size_t bytes = bound.bytes == 0 ? 1 : bound.bytes;
+  if (!buffer.holds(bytes)) {
+    enqueued_ = true;
+    Status status = buffer.reserve(bytes, stream_, traits_.memory_pools);
+    if (!status.ok()) return status;
+  }
+  bound.address = buffer.data();
+  return {};
+}
+
+Status Execution::set_address(const TensorDescription& tensor, const BoundArgument& bound) {
+  if (slot_.context().set_address(tensor, bound.address)) return {};
+  return invalid_state("TensorRT refused the address of " + tensor.name);
+}
+
+Status Execution::enqueue() {
+  enqueued_ = true;
+  if (slot_.context().enqueue(stream_)) return {};
+  return invalid_state(
+      "TensorRT refused to enqueue: the stream must be on the engine's device and alive, and the "
+      "per-thread default stream cannot be used while a green context is current");
+}
+
+Status Execution::copy_outputs() {
+  for (size_t i = 0; i < signature_.outputs.size(); ++i) {
+    const BoundArgument& bound = slot_.outputs()[i];
+    if (bound.bytes == 0 || bound.address == bound.caller_memory) continue;
+    // Either staged, or an alias whose own tensor is elsewhere than the input that was updated.
+    const bool to_host = bound.location == MemoryLocation::kHost;
+    if (bound.location != MemoryLocation::kDevice) host_waits_ = true;
+    Status status = copy(bound.caller_memory, bound.address, bound.bytes,
+                         to_host ? cudaMemcpyDeviceToHost : cudaMemcpyDefault);
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Status Execution::finish() {
+  if (may_return_early_ && !host_waits_) return slot_.leave_running(stream_);
+  return cuda_status(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+}
+
+Status Execution::copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  enqueued_ = true;
+  return cuda_status(cudaMemcpyAsync(to, from, bytes, kind, stream_), "cudaMemcpyAsync");
+}
+
+}  // namespace linkcheck::trt

@@ -1,0 +1,51 @@
+// One execute of an engine, from checked arguments to results. Lives for one call, on one thread.
+//
+// Every CUDA operation goes to the one selected stream. Whatever goes wrong, nothing that this call
+// enqueued is still running when it returns an error.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "arguments.h"
+#include "context_slot.h"
+#include "device_traits.h"
+#include "signature.h"
+#include "stream_selection.h"
+
+namespace linkcheck::trt {
+
+class Execution {
+ public:
+  // `may_return_early`: results may still be on their way on return, if no host memory waits for
+  // them.
+  Execution(const Signature& signature, const DeviceTraits& traits, ContextSlot& slot,
+            cudaStream_t stream, bool may_return_early);
+
+  Status run(Arguments arguments);
+
+ private:
+  Status run_steps(Arguments arguments);
+  Status bind_input(size_t index, const executorch::aten::Tensor& tensor);
+  Status infer_shapes();
+  Status bind_output(size_t index, executorch::aten::Tensor& tensor);
+  Status bind_alias(size_t index);
+  // Gives the tensor the shape that the engine computed.
+  Status resize_output(size_t index, executorch::aten::Tensor& tensor);
+  // Device memory for a tensor that is in host memory, or empty.
+  Status stage(StagingBuffer& staging, BoundArgument& bound);
+  Status set_address(const TensorDescription& tensor, const BoundArgument& bound);
+  Status enqueue();
+  Status copy_outputs();
+  Status finish();
+  Status copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
+
+  const Signature& signature_;
+  const DeviceTraits& traits_;
+  ContextSlot& slot_;
+  const cudaStream_t stream_;
+  const bool may_return_early_;
+  bool enqueued_ = false;    // something of this call may be running
+  bool host_waits_ = false;  // host memory is read or written by this call's work
+};
+
+}  // namespace linkcheck::trt

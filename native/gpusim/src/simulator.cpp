@@ -1,0 +1,238 @@
+#include "simulator.h"
+
+#include <cstring>
+#include <utility>
+
+namespace gpusim {
+namespace {
+
+// What one host thread has: its current device and its own default streams. A reset makes it stale.
+struct ThreadState {
+  uint64_t generation = 0;
+  int device = 0;
+  std::map<int, StreamId> per_thread;
+};
+thread_local ThreadState thread_state;
+
+// Handles are no addresses: following one would crash, as it should.
+constexpr uintptr_t kHandleBase = uintptr_t{0x6B5} << 44;
+
+bool is_legacy(cudaStream_t handle) { return handle == nullptr || handle == cudaStreamLegacy; }
+
+}  // namespace
+
+Simulator& Simulator::instance() {
+  static Simulator* simulator = new Simulator();
+  return *simulator;
+}
+
+Simulator::Simulator() { reset(Settings{}); }
+
+void Simulator::reset(const Settings& settings) {
+  settings_ = settings;
+  ++generation_;
+  call_log_ = CallLog{};
+  faults_ = FaultLog{};
+  objects_ = ObjectCounts{};
+  accesses_ = AccessLog{};
+  scheduler_ = std::make_unique<Scheduler>(settings.seed);
+  memory_ = std::make_unique<MemoryMap>(settings.devices, settings.memory_bytes);
+  next_handle_ = kHandleBase + generation_ * (uintptr_t{1} << 30);
+  streams_.clear();
+  events_.clear();
+  legacy_.clear();
+}
+
+int Simulator::current_device() const {
+  return thread_state.generation == generation_ ? thread_state.device : 0;
+}
+
+void Simulator::set_current_device(int device) {
+  if (thread_state.generation != generation_) thread_state = ThreadState{generation_, 0, {}};
+  thread_state.device = device;
+}
+
+cudaStream_t Simulator::create_stream(bool blocking) {
+  const Stream& stream = scheduler_->create(current_device(), blocking, false);
+  next_handle_ += 16;
+  streams_[next_handle_] = stream.id;
+  return reinterpret_cast<cudaStream_t>(next_handle_);
+}
+
+bool Simulator::destroy_stream(cudaStream_t handle) {
+  // Work already enqueued still runs, as CUDA promises; only the handle is gone.
+  return streams_.erase(reinterpret_cast<uintptr_t>(handle)) == 1;
+}
+
+Stream& Simulator::default_stream(bool per_thread) {
+  set_current_device(current_device());
+  std::map<int, StreamId>& known = per_thread ? thread_state.per_thread : legacy_;
+  const int device = current_device();
+  const auto found = known.find(device);
+  if (found != known.end()) return *scheduler_->find(found->second);
+  Stream& stream = scheduler_->create(device, per_thread, !per_thread);
+  known[device] = stream.id;
+  return stream;
+}
+
+Stream* Simulator::resolve(cudaStream_t handle) {
+  if (is_legacy(handle)) return &default_stream(false);
+  if (handle == cudaStreamPerThread) return &default_stream(true);
+  const auto found = streams_.find(reinterpret_cast<uintptr_t>(handle));
+  if (found != streams_.end()) return scheduler_->find(found->second);
+  faults_.add(FaultKind::kInvalidHandle, "a stream that does not exist is used");
+  return nullptr;
+}
+
+cudaEvent_t Simulator::create_event() {
+  next_handle_ += 16;
+  Event event;
+  event.device = current_device();
+  events_[next_handle_] = event;
+  return reinterpret_cast<cudaEvent_t>(next_handle_);
+}
+
+bool Simulator::destroy_event(cudaEvent_t handle) {
+  return events_.erase(reinterpret_cast<uintptr_t>(handle)) == 1;
+}
+
+Event* Simulator::find_event(cudaEvent_t handle) {
+  const auto found = events_.find(reinterpret_cast<uintptr_t>(handle));
+  if (found != events_.end()) return &found->second;
+  faults_.add(FaultKind::kInvalidHandle, "an event that does not exist is used");
+  return nullptr;
+}
+
+void Simulator::check_exists(const Access& access, const std::string& what) {
+  if (access.size == 0 || !memory_->is_simulated(access.begin)) return;
+  const Allocation* allocation = memory_->find(access.begin);
+  if (allocation == nullptr || access.size > allocation->end() - access.begin) {
+    faults_.add(FaultKind::kOutOfBounds, what + " touches memory outside every allocation");
+  } else if (allocation->state != AllocationState::kLive) {
+    faults_.add(FaultKind::kUseAfterFree, what + " touches memory that was freed");
+  }
+}
+
+Point Simulator::enqueue(Stream& stream, const std::string& what,
+                         const std::vector<Access>& accesses, std::function<void()> run) {
+  accesses_.forget(scheduler_->host_clock());
+  const Clock before = scheduler_->clock_before(stream);
+  const Point point = scheduler_->enqueue(stream, {}, std::move(run));
+  for (const Access& access : accesses) {
+    check_exists(access, what);
+    if (const auto race = accesses_.add(access, point, before, what)) {
+      faults_.add(FaultKind::kUnorderedAccess,
+                  what + " and an earlier " + race->what +
+                      " touch the same memory, and nothing orders them");
+    }
+  }
+  return point;
+}
+
+void Simulator::wait(const Point& point) {
+  scheduler_->run_until(point);
+  Clock clock;
+  clock.include(point);
+  scheduler_->host_waited(clock);
+}
+
+void Simulator::wait(const Event& event) {
+  if (!event.recorded) return;
+  const Point point = *event.recorded;
+  const Clock clock = event.clock;
+  scheduler_->run_until(point);
+  scheduler_->host_waited(clock);
+}
+
+void Simulator::wait_for_stream(Stream& stream) {
+  const Clock clock = stream.clock;
+  scheduler_->run_until(stream.last());
+  scheduler_->host_waited(clock);
+}
+
+void Simulator::wait_for_device(int device) {
+  for (const StreamId id : scheduler_->streams_of(device)) {
+    wait_for_stream(*scheduler_->find(id));
+  }
+}
+
+bool Simulator::known_complete(const Point& point) const {
+  return scheduler_->host_clock().covers(point);
+}
+
+void Simulator::read(uintptr_t address, void* into, size_t size, const std::string& what) {
+  if (size == 0) return;
+  const unsigned char* bytes = memory_->translate(address, size);
+  if (bytes != nullptr) {
+    std::memcpy(into, bytes, size);
+    return;
+  }
+  faults_.add(FaultKind::kUseAfterFree, what + " reads memory that is gone by now");
+  std::memset(into, kFreedByte, size);
+}
+
+void Simulator::write(uintptr_t address, const void* from, size_t size, const std::string& what) {
+  if (size == 0) return;
+  unsigned char* bytes = memory_->translate(address, size);
+  if (bytes != nullptr) {
+    std::memcpy(bytes, from, size);
+    return;
+  }
+  faults_.add(FaultKind::kUseAfterFree, what + " writes memory that is gone by now");
+}
+
+cudaError_t Simulator::free(void* pointer, bool host_memory) {
+  if (pointer == nullptr) return cudaSuccess;
+  Allocation* allocation = memory_->find(reinterpret_cast<uintptr_t>(pointer));
+  const bool known = allocation != nullptr &&
+                     allocation->begin == reinterpret_cast<uintptr_t>(pointer) &&
+                     allocation->state == AllocationState::kLive &&
+                     (allocation->type == cudaMemoryTypeHost) == host_memory;
+  if (!known) {
+    faults_.add(FaultKind::kInvalidHandle, "memory is freed that is not allocated");
+    return cudaErrorInvalidValue;
+  }
+  const AccessLog::Entry* user =
+      accesses_.find_pending(allocation->begin, allocation->size, scheduler_->host_clock());
+  if (user != nullptr) {
+    faults_.add(FaultKind::kFreeInUse,
+                "memory is freed while " + user->what + " that uses it was not waited for");
+  }
+  memory_->release(*allocation);
+  return cudaSuccess;
+}
+
+cudaError_t Simulator::free_async(void* pointer, Stream& stream) {
+  if (pointer == nullptr) return cudaSuccess;
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  Allocation* allocation = memory_->find(address);
+  if (allocation == nullptr || allocation->begin != address ||
+      allocation->state != AllocationState::kLive) {
+    faults_.add(FaultKind::kInvalidHandle, "memory is freed that is not allocated");
+    return cudaErrorInvalidValue;
+  }
+  enqueue(stream, "cudaFreeAsync", {{address, allocation->size, true}}, [this, address] {
+    Allocation* pending = memory_->find(address);
+    if (pending != nullptr && pending->state == AllocationState::kFreePending) {
+      memory_->release(*pending);
+    }
+  });
+  allocation->state = AllocationState::kFreePending;
+  return cudaSuccess;
+}
+
+Live Simulator::live() const {
+  Live live;
+  live.device_allocations = memory_->live_count(true);
+  live.device_bytes = memory_->live_bytes();
+  live.host_allocations = memory_->live_count(false);
+  live.streams = streams_.size();
+  live.events = events_.size();
+  live.runtimes = objects_.runtimes;
+  live.engines = objects_.engines;
+  live.contexts = objects_.contexts;
+  live.pending_operations = scheduler_->pending();
+  return live;
+}
+
+}  // namespace gpusim

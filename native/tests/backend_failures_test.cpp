@@ -1,0 +1,215 @@
+// Every CUDA and TensorRT call of init, execute and destroy fails once: the error is an error,
+// nothing is leaked, nothing is left running, and the next call works.
+#include <executorch/extension/cuda/caller_stream.h>
+
+#include <functional>
+
+#include "backend_fixture.h"
+
+using executorch::extension::cuda::CallerStreamGuard;
+using testing::Each;
+
+namespace {
+
+const std::vector<int32_t> kShape = {2, 3, 4, 4};
+
+// Calls whose failure the delegate can do without: it logs it and goes on, as its documentation
+// says.
+bool is_dispensable(const std::string& call) {
+  return call == "cudaDeviceGetAttribute" || call == "cudaEventDestroy" ||
+         call == "cudaFreeAsync" || call == "cudaFree";
+}
+
+// What each failing call must be reported as.
+Error expected_error(const std::string& call) {
+  if (call == "IRuntime::deserializeCudaEngine") return Error::DelegateInvalidCompatibility;
+  if (call.find("IExecutionContext") == 0) return Error::InvalidState;
+  if (call.find("cuda") == 0) return Error::Internal;
+  return Error::InvalidProgram;
+}
+
+class BackendFailures : public BackendTest {
+ protected:
+  // The calls that `action` makes when nothing fails.
+  static std::vector<std::string> calls_of(const std::function<void()>& action) {
+    gpusim::clear_calls();
+    action();
+    return gpusim::calls();
+  }
+
+  // Fails each call of an execute in turn. Inputs and outputs are made anew, so nothing stale can
+  // pass for a result.
+  void fail_each_call(Place place) {
+    const auto run = [&](bool expect_success) {
+      const auto input = TestTensor::floats(kShape, 1.0F, place);
+      TestTensor output(ScalarType::Float, kShape, place);
+      const Error error = execute({input.get(), &output});
+      // Work that a successful execute left behind; after an error there must be none.
+      if (error == Error::Ok) {
+        cudaDeviceSynchronize();
+      } else {
+        EXPECT_EQ(gpusim::live().pending_operations, 0U);
+      }
+      if (expect_success || error == Error::Ok) {
+        EXPECT_EQ(error, Error::Ok);
+        EXPECT_THAT(output.read<float>(), Each(2.0F));
+      }
+      return error;
+    };
+    ASSERT_EQ(load_add_one(), Error::Ok);
+    const auto first_calls = calls_of([&] {
+      const auto input = TestTensor::floats(kShape, 1.0F, place);
+      TestTensor output(ScalarType::Float, kShape, place);
+      EXPECT_EQ(execute({input.get(), &output}), Error::Ok);
+      cudaDeviceSynchronize();
+    });
+    for (size_t i = 0; i < first_calls.size(); ++i) {
+      for (const bool warm : {false, true}) {
+        SCOPED_TRACE(first_calls[i] + (warm ? " in a later" : " in the first") + " execute, call " +
+                     std::to_string(i));
+        ASSERT_EQ(load_add_one(), Error::Ok);
+        if (warm) run(true);
+        const auto input = TestTensor::floats(kShape, 1.0F, place);
+        TestTensor output(ScalarType::Float, kShape, place);
+        gpusim::clear_calls();
+        gpusim::fail_call("*", i + 1);
+        const Error error = execute({input.get(), &output});
+        const auto calls = gpusim::calls();
+        gpusim::clear_failures();
+        if (error == Error::Ok) {
+          cudaDeviceSynchronize();
+          EXPECT_THAT(output.read<float>(), Each(2.0F));
+          const bool reached = calls.size() > i;
+          EXPECT_TRUE(!reached || is_dispensable(calls[i])) << calls[i] << " failed unnoticed";
+        } else {
+          EXPECT_EQ(error, expected_error(calls[i])) << calls[i];
+          EXPECT_EQ(gpusim::live().pending_operations, 0U) << "work is left running";
+        }
+        EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+        run(true);
+        destroy();
+      }
+    }
+  }
+};
+
+}  // namespace
+
+TEST_F(BackendFailures, EachCallOfInit) {
+  const auto calls = calls_of([this] {
+    ASSERT_EQ(load(blob("streamed", metadata({"input_0"}, {"output_0"}))), Error::Ok);
+  });
+  destroy();
+  ASSERT_GT(calls.size(), 8U);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    SCOPED_TRACE(calls[i] + ", call " + std::to_string(i));
+    gpusim::fail_call("*", i + 1);
+    const Error error = load(blob("streamed", metadata({"input_0"}, {"output_0"})));
+    gpusim::clear_failures();
+    const bool has_fallback =
+        is_dispensable(calls[i]) || calls[i] == "ICudaEngine::setWeightStreamingBudgetV2";
+    EXPECT_EQ(error, has_fallback ? Error::Ok : expected_error(calls[i]));
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+    if (error != Error::Ok) {
+      EXPECT_EQ(gpusim::leak_report(), "");
+    }
+    destroy();
+  }
+  EXPECT_EQ(gpusim::leak_report(), "");
+}
+
+TEST_F(BackendFailures, EachCallOfAHostStagedExecute) { fail_each_call(Place::kHost); }
+
+TEST_F(BackendFailures, EachCallOfADeviceResidentExecute) { fail_each_call(Place::kDevice); }
+
+TEST_F(BackendFailures, EachCallOfAnEarlyReturningExecute) {
+  const CallerStreamGuard guard(new_stream());
+  fail_each_call(Place::kDevice);
+}
+
+TEST_F(BackendFailures, EachCallOfAnExecuteOnASecondDevice) {
+  gpusim::Settings settings;
+  settings.devices = 2;
+  restart(settings);
+  const std::string on_second = add_one_blob(R"(,"device_id":1)");
+  ASSERT_EQ(load(on_second), Error::Ok);
+  const auto input = TestTensor::floats(kShape, 1.0F);
+  TestTensor output(ScalarType::Float, kShape);
+  const auto calls = calls_of([&] { ASSERT_EQ(execute({input.get(), &output}), Error::Ok); });
+  for (size_t i = 0; i + 1 < calls.size(); ++i) {  // the last one restores the device
+    SCOPED_TRACE(calls[i]);
+    ASSERT_EQ(load(on_second), Error::Ok);
+    gpusim::fail_call("*", i + 1);
+    EXPECT_EQ(execute({input.get(), &output}), expected_error(calls[i]));
+    gpusim::clear_failures();
+    int current = -1;
+    cudaGetDevice(&current);
+    EXPECT_EQ(current, 0);
+    EXPECT_EQ(execute({input.get(), &output}), Error::Ok);
+  }
+}
+
+TEST_F(BackendFailures, OutOfMemoryIsToldApart) {
+  for (const bool pools : {true, false}) {
+    gpusim::Settings settings;
+    settings.memory_pools = pools;
+    destroy();
+    restart(settings);
+    ASSERT_EQ(load_add_one(), Error::Ok);
+    const auto input = TestTensor::floats(kShape, 1.0F);
+    TestTensor output(ScalarType::Float, kShape);
+    for (const uint64_t nth : {1U, 2U}) {
+      gpusim::fail_call(pools ? "cudaMallocAsync" : "cudaMalloc", nth, cudaErrorMemoryAllocation);
+      EXPECT_EQ(execute({input.get(), &output}), Error::MemoryAllocationFailed);
+      gpusim::clear_failures();
+      EXPECT_EQ(gpusim::live().pending_operations, 0U);
+    }
+    EXPECT_EQ(execute({input.get(), &output}), Error::Ok);
+  }
+}
+
+TEST_F(BackendFailures, WhenEveryWaitFailsTheNextCallWaitsAgain) {
+  ASSERT_EQ(load_add_one(), Error::Ok);
+  const auto input = TestTensor::floats(kShape, 1.0F);
+  TestTensor output(ScalarType::Float, kShape);
+  gpusim::fail_call("cudaStreamSynchronize", 1);
+  gpusim::fail_call("cudaStreamSynchronize", 2);
+  gpusim::fail_call("cudaDeviceSynchronize", 1);
+  EXPECT_EQ(execute({input.get(), &output}), Error::Internal);
+  EXPECT_GT(gpusim::live().pending_operations, 0U) << "nothing could wait";
+  EXPECT_EQ(execute({input.get(), &output}), Error::Ok);
+  EXPECT_THAT(output.read<float>(), Each(2.0F));
+}
+
+TEST_F(BackendFailures, AFailingEventWaitIsNotTakenForDone) {
+  ASSERT_EQ(load_add_one(), Error::Ok);
+  const CallerStreamGuard guard(new_stream());
+  const auto input = TestTensor::floats(kShape, 1.0F, Place::kDevice);
+  TestTensor first(ScalarType::Float, kShape, Place::kDevice);
+  TestTensor second(ScalarType::Float, kShape, Place::kDevice);
+  ASSERT_EQ(execute({input.get(), &first}), Error::Ok);
+  gpusim::fail_call("cudaEventSynchronize", 1);
+  gpusim::fail_call("cudaDeviceSynchronize", 1);
+  EXPECT_EQ(execute({input.get(), &second}), Error::Internal) << "the event cannot be waited for";
+  EXPECT_EQ(execute({input.get(), &second}), Error::Internal) << "nor can the device";
+  EXPECT_EQ(execute({input.get(), &second}), Error::Ok);
+  cudaDeviceSynchronize();
+  EXPECT_THAT(second.read<float>(), Each(2.0F));
+}
+
+TEST_F(BackendFailures, EachCallOfDestroyWithWorkInFlight) {
+  for (const char* call : {"cudaGetDevice", "cudaEventSynchronize", "cudaEventDestroy"}) {
+    SCOPED_TRACE(call);
+    ASSERT_EQ(load_add_one(), Error::Ok);
+    const auto input = TestTensor::floats(kShape, 1.0F, Place::kDevice);
+    TestTensor output(ScalarType::Float, kShape, Place::kDevice);
+    {
+      const CallerStreamGuard guard(new_stream());
+      ASSERT_EQ(execute({input.get(), &output}), Error::Ok);
+    }
+    gpusim::fail_call(call, 1);
+    destroy();
+    gpusim::clear_failures();
+    EXPECT_THAT(output.read<float>(), Each(2.0F));
+  }
+}
