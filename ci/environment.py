@@ -29,7 +29,11 @@ DEBIAN_PACKAGES = {
     "make": "make",
 }
 #: Files that the native tests include -> the Debian package that brings them.
-DEBIAN_HEADERS = {"/usr/include/gtest/gtest.h": "libgtest-dev"}
+DEBIAN_HEADERS = {
+    "/usr/include/gmock/gmock.h": "libgmock-dev",
+    "/usr/include/gtest/gtest.h": "libgtest-dev",
+    "/usr/include/nlohmann/json.hpp": "nlohmann-json3-dev",
+}
 
 
 class NoEnvironmentError(Exception):
