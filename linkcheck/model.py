@@ -312,7 +312,6 @@ class VersionNeed(Value):
 #: DT_FLAGS and DT_FLAGS_1 bits that rules and the loader ask about (gABI; <elf.h>).
 DF_SYMBOLIC = 0x2
 DF_TEXTREL = 0x4
-DF_STATIC_TLS = 0x10
 DF_1_NODEFLIB = 0x800
 DF_1_PIE = 0x08000000
 
@@ -498,7 +497,7 @@ class Verdict(Enum):
 
 
 class Severity(Enum):
-    """How bad a finding is. Only ERROR and WARNING findings that are not waived make a run fail (see Report)."""
+    """How bad a finding is. Only an ERROR that is not waived makes a run fail (see Report.outcome)."""
 
     ERROR = "error"
     WARNING = "warning"

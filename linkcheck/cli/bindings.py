@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs
 from linkcheck.cli.loading import loading_options
 from linkcheck.report.bindings import BINDINGS_FORMATS
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("root", metavar="ROOT")
 @click.option(
     "--symbol",

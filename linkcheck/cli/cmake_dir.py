@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from linkcheck.cli.command import Command
 from linkcheck.errors import LinkcheckError
 
 
@@ -11,7 +12,7 @@ class ModulesMissingError(LinkcheckError):
     """This copy of linkcheck came without its CMake modules, so a build must not go on without them."""
 
 
-@click.command(name="cmake-dir")
+@click.command(name="cmake-dir", cls=Command)
 def command() -> int:
     """Print the folder of linkcheck's CMake modules.
 

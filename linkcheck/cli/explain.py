@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("code")
 def command(code: str) -> int:
     """Print the manual page of a rule.

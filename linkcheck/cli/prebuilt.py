@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkcheck.cli.command import Command
+
 if TYPE_CHECKING:
     from linkcheck.api import PrebuiltVerdict
     from linkcheck.model import Target
 
 
-@click.command(name="prebuilt")
+@click.command(name="prebuilt", cls=Command)
 @click.argument("file")
 @click.option("--profile", metavar="NAME", help="Built-in profile to judge by.")
 @click.option("--policy", metavar="FILE", help="Policy file to judge by; else the nearest linkcheck.toml.")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit
 
 
-@click.command()
+@click.command(cls=Command)
 def command() -> int:
     """List every rule: code, severity, name and what it finds."""
     from linkcheck.rules import ALL_RULES

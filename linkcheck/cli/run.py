@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from linkcheck import __version__
+from linkcheck.cli.command import Command
 from linkcheck.cli.emit import discard
 from linkcheck.errors import LinkcheckError
 
@@ -29,7 +30,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Command, click.Group):
     """The group of COMMANDS."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -44,8 +45,21 @@ class LazyGroup(click.Group):
         return command
 
 
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"linkcheck, version {__version__}", color=ctx.color)
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="linkcheck")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Prove from the files alone how native (ELF) programs were built and linked.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs
 from linkcheck.cli.loading import loading_options
 from linkcheck.report.tree import TREE_FORMATS
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("roots", metavar="ROOT...", nargs=-1, required=True)
 @loading_options
 @click.option("--tried", is_flag=True, help="Show every path that is tried in vain, not only the files passed over.")

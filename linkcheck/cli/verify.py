@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs, wants_color
 from linkcheck.report import FORMATS
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--profile", metavar="NAME", help="Judge by this built-in profile (default: executorch-caller-stream).")
 @click.option("--policy", metavar="FILE", help="Judge by this linkcheck.toml or pyproject.toml.")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 from typing import TYPE_CHECKING
@@ -109,10 +108,6 @@ class BoundedFile:
         if end > self.size:
             raise self.malformed(f"{what} needs bytes {offset:#x} to {end:#x}, but the file has {self.size:#x} bytes")
         return self._pread(offset, size)
-
-    def open_stream(self) -> io.BufferedReader:
-        """The same descriptor as a binary stream, for a library that wants one; closing it leaves this file open."""
-        return io.BufferedReader(io.FileIO(self._descriptor, closefd=False))
 
     def malformed(self, reason: str) -> MalformedElfError:
         """The error that says `reason` about this file, to be raised by the caller."""

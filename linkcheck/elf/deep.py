@@ -37,6 +37,15 @@ def list_symtab_names(file: BoundedFile, header: Header, names: Collection[str])
         return ()
 
 
+def may_name_in_symtab(file: BoundedFile, header: Header, start: bytes) -> bool:
+    """Whether the names of `.symtab` hold `start` anywhere; false also when they cannot be seen."""
+    try:
+        tables = _find_tables(file, header)
+        return tables is not None and tables[1].contains(file, start)
+    except MalformedElfError:
+        return False
+
+
 def _find_tables(file: BoundedFile, header: Header) -> tuple[Span, Span] | None:
     """Where `.symtab` and its names are; None when there is none, or none within the limits."""
     found = find_with_linked(file, header, SHT_SYMTAB)

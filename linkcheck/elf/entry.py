@@ -9,10 +9,11 @@ dl-reloc.c; _dl_lookup_symbol_x for a protected one).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from linkcheck.elf.strings import decode_name
 from linkcheck.model import Symbol, SymbolBinding, SymbolType, Visibility
+from linkcheck.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ _EXPORTED_BINDINGS = frozenset({SymbolBinding.GLOBAL, SymbolBinding.WEAK, Symbol
 _EXPORTED_TYPES = frozenset(set(SymbolType) - {SymbolType.SECTION, SymbolType.FILE})
 
 
-class Entry(NamedTuple):
+class Entry(Value):
     """The fields of one entry, in the order that 64-bit files have them."""
 
     name: int  # an offset into the string table
@@ -45,7 +46,7 @@ def unpack_entry(layout: Layout, raw: bytes, at: int = 0) -> Entry:
     """The entry at `at` of `raw`."""
     fields = layout.symbol.unpack_from(raw, at)
     if layout.bits == 64:
-        return Entry._make(fields)
+        return Entry(*fields)
     name, value, size, info, other, section = fields
     return Entry(name, info, other, section, value, size)
 

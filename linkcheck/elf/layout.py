@@ -41,17 +41,18 @@ class Layout(Value):
 
     def words(self, raw: bytes) -> array[int]:
         """`raw` as 32-bit words."""
-        return self._swapped(array("I", raw))
+        return self._read(raw, "I")
 
     def halves(self, raw: bytes) -> array[int]:
         """`raw` as 16-bit halves."""
-        return self._swapped(array("H", raw))
+        return self._read(raw, "H")
 
     def addresses(self, raw: bytes) -> array[int]:
         """`raw` as words as long as an address."""
-        return self._swapped(array("Q" if self.bits == 64 else "I", raw))
+        return self._read(raw, "Q" if self.bits == 64 else "I")
 
-    def _swapped(self, values: array[int]) -> array[int]:
+    def _read(self, raw: bytes, code: Literal["H", "I", "Q"]) -> array[int]:
+        values = array(code, raw)
         if self.byte_order != sys.byteorder:
             values.byteswap()
         return values

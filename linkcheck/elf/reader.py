@@ -40,7 +40,6 @@ from linkcheck.elf.limits import MAX_DYNAMIC_NAME_BYTES, MAX_INTERPRETER_SIZE, M
 from linkcheck.elf.notes import read_build_id
 from linkcheck.elf.pie import judge_et_dyn
 from linkcheck.elf.sections import is_debug_companion
-from linkcheck.elf.static_symbols import StaticSymbols
 from linkcheck.elf.strings import Strings, decode_name
 from linkcheck.elf.symbols import DynamicSymbols
 from linkcheck.elf.versions import Versions, read_versions
@@ -146,6 +145,8 @@ def _describe_static(file: BoundedFile, header: Header) -> Image:
     if header.type != ET_EXEC:
         # glibc: "object file has no dynamic section"
         raise NotAnImageError(file.path, "an ET_DYN file without PT_DYNAMIC", FileKind.OTHER_ELF)
+    from linkcheck.elf.static_symbols import StaticSymbols
+
     return Image(
         path=file.path,
         kind=FileKind.EXECUTABLE,

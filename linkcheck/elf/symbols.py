@@ -11,9 +11,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.bounded_file import BoundedFile
-from linkcheck.elf.copies import find_copies
 from linkcheck.elf.count import SymbolCount, count_symbols
-from linkcheck.elf.deep import list_symtab_names
+from linkcheck.elf.deep import list_symtab_names, may_name_in_symtab
 from linkcheck.elf.dynamic import DT_MIPS_XHASH, DT_SYMENT, DT_SYMTAB, EM_MIPS
 from linkcheck.elf.entry import can_be_bound, find_imports, make_symbol, unpack_entry
 from linkcheck.elf.hashes import gnu_hash, read_gnu_hash, read_sysv_hash, sysv_hash
@@ -28,7 +27,6 @@ from linkcheck.elf.limits import (
     MAX_SYMBOL_NAME_BYTES,
 )
 from linkcheck.elf.name_filter import NameFilter
-from linkcheck.elf.references import find_references
 from linkcheck.elf.strings import Strings, encode_name
 from linkcheck.model import unique
 from linkcheck.value import Value
@@ -88,6 +86,7 @@ class DynamicSymbols:
         "_open",
         "_private",
         "_questions",
+        "_symtab_families",
         "_tables",
         "_unseen",
         "_versions",
@@ -110,6 +109,7 @@ class DynamicSymbols:
         self._imported: dict[str, Symbol | None] = {}
         #: Family of names -> whether the string table has it.
         self._families: dict[bytes, bool] = {}
+        self._symtab_families: dict[bytes, bool] = {}
         self._private: dict[frozenset[str], tuple[str, ...]] = {}
         #: Name -> index of its first undefined entry; None before the first question, and a filter when there are too
         #: many to keep.
@@ -229,10 +229,27 @@ class DynamicSymbols:
         key = frozenset(names)
         known = self._private.get(key)
         if known is None:
-            with self._open() as file:
-                found = list_symtab_names(file, self._dynamic.header, key)
-            known = self._private[key] = tuple(name for name in found if not self.exported(name))
+            known = self._private[key] = tuple(name for name in self._list_symtab(key) if not self.exported(name))
         return known
+
+    def _list_symtab(self, names: frozenset[str]) -> tuple[str, ...]:
+        """Those of `names` that `.symtab` defines.
+
+        From the second set of names on, a family that it lacks is looked for once. Not before: what the names of one
+        set have in common is longer than a family, and looked for in half the time.
+        """
+        families = {name.encode("utf-8", "surrogateescape")[:_FAMILY_LENGTH] for name in names if encode_name(name)}
+        if len(families) != 1 or not self._private:
+            with self._open() as file:
+                return list_symtab_names(file, self._dynamic.header, names)
+        (family,) = families
+        if self._symtab_families.get(family) is False:
+            return ()
+        with self._open() as file:
+            header = self._dynamic.header
+            if family not in self._symtab_families:
+                self._symtab_families[family] = may_name_in_symtab(file, header, family)
+            return list_symtab_names(file, header, names) if self._symtab_families[family] else ()
 
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """See model.SymbolTable.copied."""
@@ -252,6 +269,8 @@ class DynamicSymbols:
                 if (encoded := encode_name(name)) is not None
                 for index, _ in self._find_definitions(file, tables, encoded)
             }
+            from linkcheck.elf.references import find_references
+
             found = find_references(file, self._dynamic, frozenset(places))
         return None if found is None else unique(name for index, name in places.items() if index in found)
 
@@ -285,6 +304,8 @@ class DynamicSymbols:
         return self._count
 
     def _read_copies(self) -> frozenset[bytes]:
+        from linkcheck.elf.copies import find_copies
+
         with self._open() as file:
             tables = self._read_tables(file)
             if tables is None:

@@ -7,18 +7,20 @@ So they are read out of the interpreter itself, where they stand as adjacent C s
 
 from __future__ import annotations
 
-import re
+import string
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from linkcheck.loader.files import Files
     from linkcheck.model import Target
 
 #: ld.so is 200 to 400 KB.
 _INTERPRETER_LIMIT = 8 << 20
-_ADJACENT_DIRECTORIES = rb"\0((?:/(?:[\w.+-]+/)*lib[\w.+-]*/(?:[\w.+-]+/)?\0){2,})"
-#: What stands between two of them; looked for first, because the pattern is slow on a whole file.
+#: What stands between two of the directories.
 _BETWEEN_DIRECTORIES = b"/\0/"
+_NAME_CHARACTERS = f"{string.ascii_letters}{string.digits}_.+-".encode()
 #: Where it is looked for; a real loader has it in a handful of places.
 _MOST_PLACES = 1 << 10
 
@@ -70,12 +72,31 @@ def library_token(directories: tuple[str, ...]) -> str:
 
 
 def _find_adjacent_directories(data: bytes) -> tuple[str, ...]:
-    pattern = re.compile(_ADJACENT_DIRECTORIES)
     at = -1
     for _ in range(_MOST_PLACES):
         at = data.find(_BETWEEN_DIRECTORIES, at + 1)
         if at < 0:
             break
-        if match := pattern.match(data, data.rfind(b"\0", 0, at)):
-            return tuple(name.rstrip("/") for name in match[1].decode("ascii", "surrogateescape").split("\0") if name)
+        before = data.rfind(b"\0", 0, at)
+        names = list(_read_directories(data, before + 1)) if before >= 0 else []
+        if len(names) > 1:
+            return tuple(name.decode("ascii").rstrip("/") for name in names)
     return ()
+
+
+def _read_directories(data: bytes, start: int) -> Iterator[bytes]:
+    """The strings from `start` on that look like library directories, up to the first that does not."""
+    while (end := data.find(b"\0", start)) >= 0 and _is_library_directory(name := data[start:end]):
+        yield name
+        start = end + 1
+
+
+def _is_library_directory(name: bytes) -> bool:
+    """Whether `name` is absolute, ends in a slash, and its last part or the one before begins with "lib"."""
+    first, *parts, last = name.split(b"/") if b"/" in name else (b"x", b"x")
+    return (
+        not first
+        and not last
+        and all(part and not part.strip(_NAME_CHARACTERS) for part in parts)
+        and any(part.startswith(b"lib") for part in parts[-2:])
+    )

@@ -6,7 +6,6 @@ sysdeps/powerpc/powerpc64/le/dl-hwcaps_subdirs.c and sysdeps/x86/cpu-features.c 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from linkcheck.value import Value
@@ -71,6 +70,8 @@ def describe_processor(target: Target, machine: str, cpuinfo: str) -> Processor:
             platform = "haswell"
         return Processor(tuple(levels), platform)
     if target.machine == 21:
+        import re
+
         match = re.match(r"POWER(\d+)", _field(cpuinfo, "cpu"))
         generation = int(match[1]) if match else 0
         names = tuple(f"power{n}" for n in (10, 9) if n <= generation)
@@ -79,5 +80,9 @@ def describe_processor(target: Target, machine: str, cpuinfo: str) -> Processor:
 
 
 def _field(cpuinfo: str, name: str) -> str:
-    match = re.search(rf"^{name}[ \t]*:[ \t]*(.*)$", cpuinfo, re.MULTILINE)
-    return match[1].strip() if match else ""
+    """The value of the first line called `name`: that of the first processor."""
+    for line in cpuinfo.split("\n"):
+        key, colon, value = line.partition(":")
+        if colon and key.rstrip() == name:
+            return value.strip()
+    return ""

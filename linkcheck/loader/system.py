@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from linkcheck.model import Image, Target
 
 CACHE = "/etc/ld.so.cache"
-_CPUINFO_LIMIT = 64 << 10
+#: The first processor's lines; the file has as many sets of them as there are processors, and each takes time to make.
+_CPUINFO_LIMIT = 8 << 10
 
 
 class System:

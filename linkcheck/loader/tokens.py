@@ -5,14 +5,12 @@ Source: gABI "Substitution Sequences" and glibc elf/dl-load.c (is_dst, _dl_dst_s
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A bare name ends where no letter, digit or underscore follows; the brace ends the other form by itself.
-_SUBSTITUTION = r"\$(?:\{(ORIGIN|PLATFORM|LIB)\}|(ORIGIN|PLATFORM|LIB)(?![A-Za-z0-9_]))"
+_TOKENS = ("ORIGIN", "PLATFORM", "LIB")
 
 
 def expand(text: str, value_of: Callable[[str], str | None]) -> str | None:
@@ -20,15 +18,28 @@ def expand(text: str, value_of: Callable[[str], str | None]) -> str | None:
 
     None when a token has no value: ld.so then drops the whole element.
     """
-    if "$" not in text:
-        return text
+    before, *pieces = text.split("$")
+    expanded = [before]
     missing = False
+    for piece in pieces:
+        token, rest = _split_token(piece)
+        value: str | None = "$"
+        if token is not None:
+            value = value_of(token)
+            missing |= value is None
+        expanded += [value or "", rest]
+    return None if missing else "".join(expanded)
 
-    def replace(match: re.Match[str]) -> str:
-        nonlocal missing
-        value = value_of(match[1] or match[2])
-        missing |= value is None
-        return value or ""
 
-    expanded = re.sub(_SUBSTITUTION, replace, text)
-    return None if missing else expanded
+def _split_token(piece: str) -> tuple[str | None, str]:
+    """The token that `piece`, which follows a dollar sign, begins with, and the rest; None when it is none."""
+    if piece.startswith("{"):
+        name, brace, rest = piece[1:].partition("}")
+        return (name, rest) if brace and name in _TOKENS else (None, piece)
+    for token in _TOKENS:
+        if piece.startswith(token):
+            # A bare name ends where no letter, digit or underscore follows; the brace ends the other form by itself.
+            after = piece[len(token) : len(token) + 1]
+            longer = after == "_" or (after.isascii() and after.isalnum())
+            return (None, piece) if longer else (token, piece[len(token) :])
+    return None, piece

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import UsageProblemError
 from linkcheck.policy.discovery import find_policy
-from linkcheck.policy.one_off import make_one_off_roles
 from linkcheck.policy.schema import check_prefix, read_policy
 from linkcheck.policy.select import select_codes
 from linkcheck.policy.settings import Settings
 from linkcheck.policy.symbols import make_spec
 from linkcheck.policy.table import show
-from linkcheck.policy.toml_file import read_toml
+from linkcheck.policy.toml_file import read_profile, read_toml
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
@@ -74,13 +73,16 @@ def load_settings(
         layers.names.append(file.path)
     settings = _merge(layers.files, " + ".join(layers.names), None if file is None else file.path)
 
-    one_off_roles = make_one_off_roles(
-        require_needed=require_needed,
-        require_import=require_import,
-        forbid_needed=forbid_needed,
-        mangled_names=settings.mangled_names,
-    )
-    settings = replace(settings, roles=settings.roles + one_off_roles)
+    if require_needed or require_import or forbid_needed:
+        from linkcheck.policy.one_off import make_one_off_roles
+
+        one_off_roles = make_one_off_roles(
+            require_needed=require_needed,
+            require_import=require_import,
+            forbid_needed=forbid_needed,
+            mangled_names=settings.mangled_names,
+        )
+        settings = replace(settings, roles=settings.roles + one_off_roles)
     return _apply_command_line(settings, rule_codes, select, ignore) if select or ignore else settings
 
 
@@ -107,7 +109,7 @@ class _Layers:
             raise UsageProblemError(_unknown_profile(name))
         if name not in self.names:
             self.names.append(name)
-            self.add_file(read_toml(path))
+            self.add_file(read_profile(path))
 
     def add_file(self, file: TomlFile) -> None:
         """Add what `file` extends, then `file`; each file once. Raises PolicyError for a circle."""

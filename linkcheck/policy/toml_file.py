@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from linkcheck.errors import PolicyError
+from linkcheck.policy.plain_toml import read_plain_toml
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -47,6 +48,16 @@ def read_toml(path: str, *, only_regular: bool = False) -> TomlFile:
     name on the command line must not make the run wait.
     """
     return parse_toml(path, read_bytes(path, only_regular=only_regular))
+
+
+def read_profile(path: str) -> TomlFile:
+    """Read a built-in profile: as read_toml, but without tomllib where the file keeps to the plain part of TOML.
+
+    Only for files that come with linkcheck, which the tests compare with what tomllib makes of them.
+    """
+    content = read_bytes(path)
+    plain = read_plain_toml(text := _decode(path, content))
+    return parse_toml(path, content) if plain is None else TomlFile(path, text, plain)
 
 
 def read_bytes(path: str, *, only_regular: bool = False) -> bytes:

@@ -117,7 +117,7 @@ def _finding(path: str, image: Image, state: State) -> Finding:
     else:
         message = (
             f"{path} has the SONAME {image.soname}, and the owner of the {state.name} is called {allowed}: what "
-            f"links it needs {image.soname}, and ld.so loads that beside the owner, so there are two copies."
+            f"links it needs {image.soname}, and wherever the owner is loaded as well there are two copies."
         )
     return Finding(
         code=META.code,
