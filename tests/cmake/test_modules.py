@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,8 +12,6 @@ import pytest
 from tests.cmake.project import MODULES, PREAMBLE, ROOT, write
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cmake.conftest import MakeProject
     from tests.cmake.libraries import Libraries
 
@@ -146,7 +146,8 @@ def tools_only(folder: Path) -> Path:
     tools = folder / "tools"
     tools.mkdir()
     for name in ("c++", "g++", "gcc", "cc", "as", "ld", "ar", "ranlib", "make", "ninja", "sh", "uname"):
-        if (found := shutil.which(name)) is not None:
+        # ninja may come from this environment, whose own folder is not passed on: linkcheck is in it.
+        if (found := shutil.which(name) or shutil.which(name, path=Path(sys.executable).parent)) is not None:
             (tools / name).symlink_to(found)
     return tools
 

@@ -68,6 +68,10 @@ def test_every_binding_of_a_real_program(program: str) -> None:
         (paths[b.module], b.symbol, b.version): None if b.provider is None else paths[b.provider]
         for b in (*bindings(load_set), *bindings(load_set, {symbol for _, symbol, _ in real}))
     }
+    # A program at a fixed address lends out its own PLT slot as the address of a function that it imports (an undefined
+    # entry with a value). ld.so names the program there; what is reached is what the program's own import binds to.
+    lent = {symbol.name for symbol in load_set.root.symbols.imports() if symbol.value}
+    real = {k: v for k, v in real.items() if not (v == {path} and k[1] in lent)}
     # An executable's copy relocation looks past the executable for what it copies; its own definition is what counts.
     wrong = {k: (v, ours.get(k)) for k, v in real.items() if ours.get(k) not in v and ours.get(k) != path}
     assert wrong == {}

@@ -123,7 +123,8 @@ def trace(program: Path, *, library_path: str | None = None, preload: str | None
         name, arrow, where = line.strip().partition(" => ")
         if arrow and where == "not found":
             missing.append(name)
-        elif not name.startswith("linux-vdso"):
+        # The loader itself is mapped whoever needs it: glibc 2.41 lists it always, 2.36 only when something needs it.
+        elif not name.startswith("linux-vdso") and not (not arrow and "/ld-linux" in name):
             loaded.append(os.path.join(cwd, re.sub(r" \(0x[0-9a-f]+\)$", "", where or name)))
     tried = tuple(os.path.join(cwd, path) for path in re.findall(r"trying file=(\S+)", done.stderr))
     errors = re.findall(r"error while loading shared libraries: (.*)", done.stderr)
