@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,22 +13,21 @@ from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Sever
 from linkcheck.report.cmake import quote, render_cmake
 from linkcheck.report.report import Report, ReportedFinding
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 VARIABLES = ("OK", "FILE", "KIND", "SONAME", "CODES", "MESSAGE", "REMEDY")
 
 
 def read_back(text: str, directory: Path) -> dict[str, str]:
     """What cmake finds in each variable after it included `text`; every value is written to a file of its own."""
-    if shutil.which("cmake") is None:
+    # The environment's own cmake, which the test extra brings, need not be on PATH.
+    cmake = shutil.which("cmake") or shutil.which("cmake", path=Path(sys.executable).parent)
+    if cmake is None:
         pytest.skip("needs cmake")
     (directory / "verdict.cmake").write_text(text, newline="")
     here = "${CMAKE_CURRENT_LIST_DIR}"
     lines = [f"include({here}/verdict.cmake)"]
     lines += [f'file(WRITE "{here}/{name}" "${{LINKCHECK_PREBUILT_{name}}}")' for name in VARIABLES]
     (directory / "read.cmake").write_text("\n".join(lines) + "\n")
-    done = subprocess.run(["cmake", "-P", directory / "read.cmake"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([cmake, "-P", directory / "read.cmake"], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     return {name: (directory / name).read_text() for name in VARIABLES}
 
