@@ -39,16 +39,16 @@ $ linkcheck verify runner --dlopen libdelegate.so --select LC402
 ## What it cannot see
 
 A library that is judged on its own, without its program: what the program provides is not known there. What an
-unresolved library would define: then the answer is `unknown`.
+unresolved library would define, or a library behind a filter (DT_FILTER, DT_AUXILIARY), or a file whose symbol table
+cannot be seen: then the answer is `unknown`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.loader.state import judge_state
 from linkcheck.model import BindingKind, Check, Confidence, Finding, Location, Outcome, Severity, Verdict
-from linkcheck.rules.ownership import missing_libraries, owner_modules, state_names
+from linkcheck.rules.ownership import judge_copies, missing_libraries, owner_modules
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import chain_text, link_remedy, listed, shown
 
@@ -71,7 +71,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
 
 
 def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[RuleResult]:
-    judgement = judge_state(load_set, state_names(state, load_set))
+    judgement = judge_copies(state, load_set, settings)
     imports = [b for b in judgement.bindings if b.kind is BindingKind.IMPORT and not b.weak]
     unbound = [b for b in imports if b.provider is None]
     subject = load_set.root.path
@@ -84,6 +84,9 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
     if missing := missing_libraries(load_set, settings):
         names = listed(sorted({u.needed for u in missing}))
         yield Check(META.code, subject, Outcome.UNKNOWN, f"{names} not found, and it may define the {state.name}")
+        return
+    if judgement.verdict is Verdict.UNKNOWN:
+        yield Check(META.code, subject, Outcome.UNKNOWN, judgement.reason)
         return
     for index in dict.fromkeys(b.module for b in unbound):
         path = load_set.modules[index].image.path

@@ -6,15 +6,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UnreadableFileError
+from linkcheck.loader.state import judge_state
 from linkcheck.model import FoundBy, unique
 from linkcheck.policy.file_patterns import means_file
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import EVERY_FILE, ROOT_OWNER
 from linkcheck.policy.symbols import matching_exports, matching_imports
+from linkcheck.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from linkcheck.loader.state import Judgement
     from linkcheck.model import Image, LoadSet, Module, Unresolved
     from linkcheck.policy.settings import Role, Settings, State, SymbolSpec
 
@@ -74,6 +77,26 @@ def state_names(state: State, load_set: LoadSet) -> tuple[str, ...]:
                 names += [s.name for s in matching_exports(module.image.symbols, spec)]
                 names += [s.name for s in matching_imports(module.image.symbols, spec)]
     return unique(names)
+
+
+def judge_copies(state: State, load_set: LoadSet, settings: Settings) -> Judgement:
+    """The loader's judgement on `state` in this load set, made once for all rules that ask.
+
+    What is missing and declared external is taken not to hold the state, so it makes nothing unknown.
+    """
+    global _latest_judgements
+    if _latest_judgements is None or _latest_judgements[0] is not load_set or _latest_judgements[1] is not settings:
+        _latest_judgements = (load_set, settings, {})
+    names = state_names(state, load_set)
+    known = _latest_judgements[2].get(names)
+    if known is None:
+        seen = replace(load_set, unresolved=missing_libraries(load_set, settings))
+        known = _latest_judgements[2][names] = judge_state(seen, names)
+    return known
+
+
+#: The load set and settings that were asked about last, and the judgements on the states with these symbols.
+_latest_judgements: tuple[LoadSet, Settings, dict[tuple[str, ...], Judgement]] | None = None
 
 
 def definers(load_set: LoadSet, names: Iterable[str]) -> tuple[int, ...]:

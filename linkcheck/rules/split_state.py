@@ -59,9 +59,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
-from linkcheck.loader.state import judge_state
 from linkcheck.model import BindingKind, Check, Confidence, Finding, Location, Outcome, Severity, Verdict
-from linkcheck.rules.ownership import definers, is_owner, missing_libraries, owner_modules, state_names
+from linkcheck.rules.ownership import definers, is_owner, judge_copies, missing_libraries, owner_modules, state_names
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import chain_text, consequence, counted, link_remedy, listed
 
@@ -88,7 +87,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
 def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     subject = load_set.root.path
     names = state_names(state, load_set)
-    judgement = judge_state(load_set, names)
+    judgement = judge_copies(state, load_set, settings)
     if judgement.verdict in (Verdict.SPLIT, Verdict.SPLIT_UNLESS_GLOBAL):
         return _split(load_set, state, judgement)
     if describe_filters(load_set):

@@ -49,6 +49,25 @@ def test_passes_over_a_library_that_is_judged_on_its_own() -> None:
     assert list(check(load_set(DELEGATE), STREAM_ONLY)) == []
 
 
+def test_cannot_see_behind_a_filter_or_into_a_table_that_is_not_seen() -> None:
+    """Either may hold the definition: the filtee is looked up first, and the table may export it."""
+    helper = image("lib/h.so", soname="libh.so")
+    program = runner(needed=("libh.so",), imports=())
+    filtered = replace(helper, filters=("libhid.so",))
+    hidden = image("lib/h.so", soname="libh.so", unseen="it has no bounds")
+    for other in (filtered, hidden):
+        [(_, outcome, reason)] = checks(check(load_set(program, other, dlopened=(DELEGATE,)), STREAM_ONLY))
+        assert outcome is Outcome.UNKNOWN
+        assert reason.startswith("lib/h.so")
+
+
+def test_finds_what_an_external_library_is_taken_not_to_define() -> None:
+    program = runner(needed=("libother.so",), imports=())
+    world = load_set(program, missing=("libother.so",), dlopened=(DELEGATE,))
+    external = replace(STREAM_ONLY, external=("libother.so",))
+    assert only_finding(check(world, external)).primary.path == "lib/d.so"
+
+
 def test_cannot_see_what_a_missing_library_defines() -> None:
     program = runner(needed=("libother.so",), imports=())
     world = load_set(program, missing=("libother.so",), dlopened=(DELEGATE,))
