@@ -62,11 +62,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import UndemangledNameError
-from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity, SymbolType, one_line
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, SymbolType, one_line
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import State
 from linkcheck.policy.symbols import matching_exports, matching_imports
-from linkcheck.rules.ownership import owner_modules, roles_of
+from linkcheck.rules.ownership import owner_in_question, owner_modules, roles_of
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import counted, demanded_by, listed
 
@@ -92,14 +92,11 @@ def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]
     Raises MalformedElfError when a symbol table entry that is looked at does not fit the file.
     """
     path = candidate.identity.path
-    state = candidate.stands_for
-    image = candidate.image
-    if state is None:
-        yield Check(META.code, path, Outcome.NOT_APPLICABLE, "the file stands in for no owner library")
+    question = owner_in_question(candidate)
+    if isinstance(question, str):
+        yield Check(META.code, path, Outcome.NOT_APPLICABLE, question)
         return
-    if image is None or image.kind is not FileKind.SHARED_OBJECT:
-        yield Check(META.code, path, Outcome.NOT_APPLICABLE, "the file is no shared object")
-        return
+    state, image = question
     try:
         missing = [spec for spec in state.symbols if not _bindable_exports(image, spec)]
     except UndemangledNameError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.loader.state import judge_state
-from linkcheck.model import FoundBy, unique
+from linkcheck.model import FileKind, FoundBy, unique
 from linkcheck.policy.file_patterns import means_file
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import EVERY_FILE, ROOT_OWNER
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from linkcheck.loader.state import Judgement
     from linkcheck.model import Image, LoadSet, Module, Unresolved
     from linkcheck.policy.settings import Role, Settings, State, SymbolSpec
+    from linkcheck.rules.rule import Candidate
 
 
 def needs_any(image: Image, patterns: tuple[str, ...]) -> bool:
@@ -37,6 +38,15 @@ def is_owner(image: Image, state: State, load_set: LoadSet) -> bool:
     if ROOT_OWNER in state.owner and image is load_set.root and image.is_executable:
         return True
     return matches_any(image.name, state.owner)
+
+
+def owner_in_question(candidate: Candidate) -> tuple[State, Image] | str:
+    """The state that `candidate` would own and its facts, or why it is not asked whether it may own one."""
+    if candidate.stands_for is None:
+        return "the file stands in for no owner library"
+    if candidate.image is None or candidate.image.kind is not FileKind.SHARED_OBJECT:
+        return "the file is no shared object"
+    return candidate.stands_for, candidate.image
 
 
 def owner_modules(state: State, load_set: LoadSet) -> tuple[int, ...]:

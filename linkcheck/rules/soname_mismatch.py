@@ -50,9 +50,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.owner_names import owner_libraries, owner_names
+from linkcheck.rules.ownership import owner_in_question
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import listed
 
@@ -75,14 +76,11 @@ META = RuleMeta(
 def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]:
     """Yield a finding when the candidate's SONAME is absent or none of its state's owners."""
     path = candidate.identity.path
-    state = candidate.stands_for
-    image = candidate.image
-    if state is None:
-        yield Check(META.code, path, Outcome.NOT_APPLICABLE, "the file stands in for no owner library")
+    question = owner_in_question(candidate)
+    if isinstance(question, str):
+        yield Check(META.code, path, Outcome.NOT_APPLICABLE, question)
         return
-    if image is None or image.kind is not FileKind.SHARED_OBJECT:
-        yield Check(META.code, path, Outcome.NOT_APPLICABLE, "the file is no shared object")
-        return
+    state, image = question
     owners = owner_libraries(state)
     if not owners:
         yield Check(META.code, path, Outcome.NOT_APPLICABLE, f"the {state.name} belongs to the executable")
