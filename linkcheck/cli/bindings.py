@@ -19,7 +19,7 @@ from linkcheck.report.bindings import BINDINGS_FORMATS
     multiple=True,
     help="Only S: a mangled or C++ name, * allowed. Repeatable. Without it, every import.",
 )
-@loading_options
+@loading_options(preload=True)
 @click.option("--format", "format_", type=click.Choice(BINDINGS_FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the result there instead of standard output.")
 def command(

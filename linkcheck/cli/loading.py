@@ -1,4 +1,4 @@
-"""The options that say how a process is loaded, for the commands that show it. Loads nothing itself."""
+"""The options that say how a process is loaded, for the commands that load one. Loads nothing itself."""
 
 from __future__ import annotations
 
@@ -6,26 +6,44 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from linkcheck.errors import UsageProblemError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _Command = TypeVar("_Command", bound="Callable[..., object]")
 
-_OPTIONS = (
-    click.option("--dlopen", metavar="P", multiple=True, help="The process also opens P, with RTLD_LOCAL. Repeatable."),
-    click.option("--dlopen-global", metavar="P", multiple=True, help="The same with RTLD_GLOBAL. Repeatable."),
-    click.option("--preload", metavar="P", multiple=True, help="P is in LD_PRELOAD. Repeatable."),
-    click.option(
-        "--library-path", metavar="DIR", multiple=True, help="Search DIR as LD_LIBRARY_PATH would be. Repeatable."
-    ),
-    click.option(
-        "--root", "sysroot", metavar="DIR", help="Take DIR as the root directory (a sysroot or container tree)."
-    ),
-)
+
+def loading_options(*, opener: str = "The process", preload: bool = False) -> Callable[[_Command], _Command]:
+    """Add --dlopen, --dlopen-global, --library-path and --root to a command, and --preload if asked.
+
+    `opener` is who opens the libraries, in the help text. A value that is empty raises UsageProblemError.
+    """
+    options = [
+        _several("--dlopen", "P", f"{opener} also opens P, with RTLD_LOCAL. Repeatable."),
+        _several("--dlopen-global", "P", "The same with RTLD_GLOBAL. Repeatable."),
+        _several("--library-path", "DIR", "Search DIR as LD_LIBRARY_PATH would be. Repeatable."),
+        click.option(
+            "--root", "sysroot", metavar="DIR", help="Take DIR as the root directory (a sysroot or container tree)."
+        ),
+    ]
+    if preload:
+        options.insert(2, _several("--preload", "P", "P is in LD_PRELOAD. Repeatable."))
+
+    def add_options(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add_options
 
 
-def loading_options(command: _Command) -> _Command:
-    """Add --dlopen, --dlopen-global, --preload, --library-path and --root to `command`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def _several(name: str, metavar: str, help_text: str) -> Callable[[_Command], _Command]:
+    return click.option(name, metavar=metavar, multiple=True, callback=_refuse_empty, help=help_text)
+
+
+def _refuse_empty(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """An empty value is a variable that nothing set; ld.so would take it for the current directory."""
+    if "" in values:
+        raise UsageProblemError(f"{option.opts[0]}: an empty value names nothing")
+    return values

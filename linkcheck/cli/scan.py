@@ -6,6 +6,7 @@ import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs, wants_color
+from linkcheck.cli.loading import loading_options
 from linkcheck.report import FORMATS
 
 
@@ -13,12 +14,7 @@ from linkcheck.report import FORMATS
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--profile", metavar="NAME", help="Look for the states of this built-in profile.")
 @click.option("--policy", metavar="FILE", help="Look for the states of this linkcheck.toml or pyproject.toml.")
-@click.option("--dlopen", metavar="P", multiple=True, help="Every program also opens P, with RTLD_LOCAL. Repeatable.")
-@click.option("--dlopen-global", metavar="P", multiple=True, help="The same with RTLD_GLOBAL. Repeatable.")
-@click.option(
-    "--library-path", metavar="DIR", multiple=True, help="Search DIR as LD_LIBRARY_PATH would be. Repeatable."
-)
-@click.option("--root", "sysroot", metavar="DIR", help="Take DIR as the root directory (a sysroot or container tree).")
+@loading_options(opener="Every program")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the report there instead of standard output.")
 def command(

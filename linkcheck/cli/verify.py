@@ -6,6 +6,7 @@ import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs, wants_color
+from linkcheck.cli.loading import loading_options
 from linkcheck.report import FORMATS
 
 
@@ -13,12 +14,7 @@ from linkcheck.report import FORMATS
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--profile", metavar="NAME", help="Judge by this built-in profile (default: executorch-caller-stream).")
 @click.option("--policy", metavar="FILE", help="Judge by this linkcheck.toml or pyproject.toml.")
-@click.option("--dlopen", metavar="P", multiple=True, help="The process also opens P, with RTLD_LOCAL. Repeatable.")
-@click.option("--dlopen-global", metavar="P", multiple=True, help="The same with RTLD_GLOBAL. Repeatable.")
-@click.option(
-    "--library-path", metavar="DIR", multiple=True, help="Search DIR as LD_LIBRARY_PATH would be. Repeatable."
-)
-@click.option("--root", metavar="DIR", help="Take DIR as the root directory (a sysroot or container tree).")
+@loading_options()
 @click.option("--select", metavar="CODES", multiple=True, help="Only rules with these code prefixes (comma-separated).")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Not the rules with these code prefixes.")
 @click.option("--external", metavar="SONAME", multiple=True, help="The target machine provides SONAME (pattern).")
@@ -34,7 +30,7 @@ def command(
     dlopen: tuple[str, ...],
     dlopen_global: tuple[str, ...],
     library_path: tuple[str, ...],
-    root: str | None,
+    sysroot: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     external: tuple[str, ...],
@@ -56,7 +52,6 @@ def command(
     from linkcheck.rules import ALL_CODES, ALL_RULES
     from linkcheck.value import replace
 
-    _refuse_empty({"--dlopen": dlopen, "--dlopen-global": dlopen_global, "--library-path": library_path})
     settings = load_settings(
         rule_codes=ALL_CODES,
         profile=profile,
@@ -76,19 +71,10 @@ def command(
         dlopen=dlopen,
         dlopen_global=dlopen_global,
         library_path=library_path,
-        sysroot=root,
+        sysroot=sysroot,
     )
     emit(render(report, format_, color=output is None and wants_color(), rules=ALL_RULES), output)
     return report.outcome.exit_status
-
-
-def _refuse_empty(options: dict[str, tuple[str, ...]]) -> None:
-    """An empty value is a variable that nothing set; ld.so would take it for the current directory."""
-    from linkcheck.errors import UsageProblemError
-
-    for option, values in options.items():
-        if "" in values:
-            raise UsageProblemError(f"{option}: an empty value names nothing")
 
 
 def _split(prefixes: tuple[str, ...]) -> tuple[str, ...]:

@@ -628,6 +628,24 @@ def test_a_long_report_into_a_pipe_that_is_closed_early(here: Path) -> None:
     assert len(done.text.splitlines()) == 1
 
 
+# ---------------------------------------------------------------- empty values
+
+
+_TAKEN_BY_ALL = ("--dlopen", "--dlopen-global", "--library-path")
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *((command, option) for command in ("verify", "scan", "tree", "bindings") for option in _TAKEN_BY_ALL),
+        ("tree", "--preload"),
+        ("bindings", "--preload"),
+    ],
+)
+def test_an_empty_value_is_a_variable_that_nothing_set(here: Path, command: str, option: str) -> None:
+    assert_one_line(end(here, command, GOOD, option, ""), f"{option}: an empty value names nothing")
+
+
 # ---------------------------------------------------------------- signals
 
 
