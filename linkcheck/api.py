@@ -29,17 +29,30 @@ def load_settings(
     policy: str | None = None,
     select: tuple[str, ...] = (),
     ignore: tuple[str, ...] = (),
+    require_needed: tuple[str, ...] = (),
+    require_import: tuple[str, ...] = (),
+    forbid_needed: tuple[str, ...] = (),
 ) -> Settings:
     """What `verify`, `scan` and `check_prebuilt` judge by: a built-in `profile`, a `policy` file, or both.
 
     Without either the nearest policy file at or above the working directory holds, or else the default profile.
-    `select` and `ignore` are code prefixes. Raises PolicyError for a policy that cannot be used and UsageProblemError
-    for a name that is none.
+    `select` and `ignore` are code prefixes. The other arguments are demands on each path that is judged: SONAME
+    patterns it must need, symbols it must import, SONAME patterns it must not load. Raises PolicyError for a policy
+    that cannot be used and UsageProblemError for a name that is none.
     """
     from linkcheck.policy.load import load_settings as load
     from linkcheck.rules import ALL_CODES
 
-    return load(rule_codes=ALL_CODES, profile=profile, policy=policy, select=select, ignore=ignore)
+    return load(
+        rule_codes=ALL_CODES,
+        profile=profile,
+        policy=policy,
+        select=select,
+        ignore=ignore,
+        require_needed=require_needed,
+        require_import=require_import,
+        forbid_needed=forbid_needed,
+    )
 
 
 class PrebuiltVerdict(Value):

@@ -39,16 +39,14 @@ def command(
 
     Exit status: 0 it may be linked, 1 it may not (also when FILE is missing), 2 wrong usage or policy.
     """
-    from linkcheck.api import choose_state, judge_prebuilt
+    from linkcheck.api import choose_state, judge_prebuilt, load_settings
     from linkcheck.cli.emit import emit, refuse_inputs
     from linkcheck.elf.machine import parse_machine
     from linkcheck.errors import UsageProblemError
-    from linkcheck.policy.load import load_settings
     from linkcheck.report.report import ReportOutcome
-    from linkcheck.rules import ALL_CODES
 
     wanted = parse_machine(machine) if machine is not None else _host()
-    settings = load_settings(rule_codes=ALL_CODES, profile=profile, policy=policy)
+    settings = load_settings(profile=profile, policy=policy)
     try:
         state = choose_state(settings, state_name)
     except UsageProblemError as error:

@@ -36,12 +36,11 @@ def command(
 
     Exit status: 0 clean, 1 findings, 2 could not check.
     """
-    from linkcheck.api import scan
-    from linkcheck.policy.load import load_settings
+    from linkcheck.api import load_settings, scan
     from linkcheck.report import render
-    from linkcheck.rules import ALL_CODES, ALL_RULES
+    from linkcheck.rules import ALL_RULES
 
-    settings = load_settings(rule_codes=ALL_CODES, profile=profile, policy=policy)
+    settings = load_settings(profile=profile, policy=policy)
     refuse_inputs(output, (*paths, *dlopen, *dlopen_global, *((settings.source,) if settings.source else ())))
     report = scan(
         paths,

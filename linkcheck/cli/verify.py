@@ -46,14 +46,12 @@ def command(
 
     Exit status: 0 clean, 1 findings, 2 could not check.
     """
-    from linkcheck.api import verify
-    from linkcheck.policy.load import load_settings
+    from linkcheck.api import load_settings, verify
     from linkcheck.report import render
-    from linkcheck.rules import ALL_CODES, ALL_RULES
+    from linkcheck.rules import ALL_RULES
     from linkcheck.value import replace
 
     settings = load_settings(
-        rule_codes=ALL_CODES,
         profile=profile,
         policy=policy,
         select=_split(select),

@@ -74,7 +74,6 @@ def start_process(
     *,
     edges: Sequence[DlopenEdge] = (),
     dlopen: Sequence[Dlopen] = (),
-    preload: Sequence[str] = (),
     neighbours: Iterable[str] = (),
     named: bool = True,
 ) -> Process:
@@ -88,7 +87,7 @@ def start_process(
         requests = [_open_edge(edge, callers[edge]) for edge in edges if edge in callers] + [*dlopen]
         opened = [examiner.examine(one.name) for one in requests if "/" in one.name]
         broken = {examined.identity.path for examined in opened if examined.image is None}
-        load_set = load(root, system, preload=preload, dlopen=[one for one in requests if one.name not in broken])
+        load_set = load(root, system, dlopen=[one for one in requests if one.name not in broken])
         tidied = tidy_paths(load_set)
         # What is loaded may itself open more. An edge that was taken stays taken, so this ends.
         more = _find_callers(load_set, tidied, [edge for edge in edges if edge not in callers])

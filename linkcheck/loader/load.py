@@ -209,10 +209,8 @@ class _Loading:
     def _interpreter(self, image: Image, name: str) -> Found | None:
         """The loader, when `name` is its path or its SONAME: it is mapped already and never searched for."""
         path = self.system.interpreter(image.target)
-        if path is None or (name != path and not name.startswith(("ld", "lib"))):
-            return None
         # Only a look at the file tells its SONAME; by convention both ends are called alike, so others cost nothing.
-        if name not in (path, path.rpartition("/")[2]):
+        if path is None or name not in (path, path.rpartition("/")[2]):
             return None
         try:
             loader = self.system.image(path)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import LinkcheckError
 from linkcheck.loader.os_abi import refusal
 from linkcheck.loader.tokens import expand
-from linkcheck.model import DF_1_NODEFLIB, DF_1_PIE, EXECUTABLE_KINDS, Attempt, FileKind, FoundBy, unique
+from linkcheck.model import DF_1_NODEFLIB, DF_1_PIE, Attempt, FileKind, FoundBy, unique
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -309,8 +309,6 @@ def _judge_image(image: Image, opened_by_dlopen: bool) -> str:
         return "cannot be loaded as a library: an executable linked at a fixed address"
     if image.flags_1 & DF_1_PIE:
         return "cannot be loaded as a library: a position-independent executable"
-    if image.kind is not FileKind.SHARED_OBJECT and image.kind not in EXECUTABLE_KINDS:
-        return f"cannot be loaded as a library: {image.kind.value}"
     if opened_by_dlopen and image.flags_1 & _DF_1_NOOPEN:
         return NOT_TO_BE_OPENED
     return ""
