@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
-from linkcheck.api import verify
+from linkcheck.api import load_settings, verify
 from linkcheck.model import Outcome
-from linkcheck.policy.load import load_settings
 from linkcheck.report.report import ReportOutcome
-from linkcheck.rules import ALL_CODES
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from linkcheck.policy.settings import Settings
 
 pytestmark = pytest.mark.compile
@@ -26,10 +24,10 @@ def _compile(target: Path, *flags: str, source: str = "int main(void) { return 0
     return str(target)
 
 
-def _settings(tmp_path: Path, policy: str = "", select: tuple[str, ...] = ()) -> Settings:
+def _settings(tmp_path: Path, policy: str = "", select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()) -> Settings:
     file = tmp_path / "linkcheck.toml"
     file.write_text(policy)
-    return load_settings(rule_codes=ALL_CODES, policy=str(file), select=select)
+    return load_settings(policy=str(file), select=select, ignore=ignore)
 
 
 def test_a_library_that_may_not_be_dlopened_is_reported_and_ld_so_agrees(tmp_path: Path) -> None:
@@ -72,3 +70,32 @@ def test_a_program_that_a_role_names_is_judged_also_when_a_directory_is_named(tm
     assert {f.finding.code for f in found.findings} == {"LC204", "LC301"}
     by_kind = _settings(tmp_path, f'{state}[[role]]\nname = "r"\nkind = "executable"\n{demand}')
     assert not verify([str(tmp_path / "bin")], settings=by_kind).findings
+
+
+def test_a_library_in_another_input_is_unreachable_and_not_missing(tmp_path: Path) -> None:
+    for name in ("one/deep", "two/deep"):
+        (tmp_path / name).mkdir(parents=True)
+    library = _compile(tmp_path / "two/deep/libx.so", "-shared", "-nostdlib", "-Wl,-soname,libx.so", source="int f;")
+    _compile(tmp_path / "one/deep/program", "-Wl,--no-as-needed", library)
+    report = verify([str(tmp_path / "one"), str(tmp_path / "two")], settings=_settings(tmp_path))
+    assert [f.finding.code for f in report.findings] == ["LC203"]
+    assert library in report.findings[0].finding.message
+    alone = verify([str(tmp_path / "one")], settings=_settings(tmp_path))
+    assert [f.finding.code for f in alone.findings] == ["LC202"]
+
+
+def test_damage_that_only_a_rule_meets_is_lc103_unless_that_is_not_asked_for(tmp_path: Path) -> None:
+    """The facts of the file can be read; the name of its first symbol lies beyond the string table."""
+    library = Path(
+        _compile(tmp_path / "libx.so", "-shared", "-nostdlib", source="int g(void); int f(void) { return g(); }")
+    )
+    with library.open("rb") as file:
+        place = ELFFile(file).get_section_by_name(".dynsym")["sh_offset"] + 24
+    library.write_bytes((data := library.read_bytes())[:place] + b"\xff\xff\xff\x7f" + data[place + 4 :])
+    role = '[[role]]\nname = "user"\nimport = ["g"]\n'
+    report = verify([str(library)], settings=_settings(tmp_path, role))
+    assert [f.finding.code for f in report.findings] == ["LC103"]
+    ignored = verify([str(library)], settings=_settings(tmp_path, role, ignore=("LC103",)))
+    assert not ignored.findings
+    assert [check.code for check in ignored.unknown] == ["LC301"]
+    assert ignored.outcome is ReportOutcome.COULD_NOT_CHECK
