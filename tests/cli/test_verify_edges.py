@@ -90,7 +90,9 @@ def test_damage_that_only_a_rule_meets_is_lc103_unless_that_is_not_asked_for(tmp
         _compile(tmp_path / "libx.so", "-shared", "-nostdlib", source="int g(void); int f(void) { return g(); }")
     )
     with library.open("rb") as file:
-        place = ELFFile(file).get_section_by_name(".dynsym")["sh_offset"] + 24
+        section = ELFFile(file).get_section_by_name(".dynsym")
+        assert section is not None
+        place = section["sh_offset"] + 24
     library.write_bytes((data := library.read_bytes())[:place] + b"\xff\xff\xff\x7f" + data[place + 4 :])
     role = '[[role]]\nname = "user"\nimport = ["g"]\n'
     report = verify([str(library)], settings=_settings(tmp_path, role))
