@@ -6,9 +6,9 @@ glibc <elf.h> for the GNU extensions, and man 8 ld.so for the loader's words.
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum
 from typing import TYPE_CHECKING
 
+from linkcheck.choice import Choice, IntChoice
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ else:
 # ---------------------------------------------------------------- files
 
 
-class FileKind(Enum):
+class FileKind(Choice):
     """What a file is, judged by its content; the value is the phrase used in messages."""
 
     SHARED_OBJECT = "a shared object"
@@ -116,7 +116,7 @@ MACHINE_NAMES = {
 }
 
 
-class SymbolBinding(IntEnum):
+class SymbolBinding(IntChoice):
     """High nibble of st_info (gABI, "Symbol Table"; GNU_UNIQUE from <elf.h>)."""
 
     LOCAL = 0
@@ -125,7 +125,7 @@ class SymbolBinding(IntEnum):
     GNU_UNIQUE = 10
 
 
-class SymbolType(IntEnum):
+class SymbolType(IntChoice):
     """Low nibble of st_info (gABI, "Symbol Table"; GNU_IFUNC from <elf.h>)."""
 
     NOTYPE = 0
@@ -138,7 +138,7 @@ class SymbolType(IntEnum):
     GNU_IFUNC = 10
 
 
-class Visibility(IntEnum):
+class Visibility(IntChoice):
     """Low two bits of st_other (gABI, "Symbol Visibility")."""
 
     DEFAULT = 0
@@ -365,7 +365,7 @@ class Image(Value):
 # ---------------------------------------------------------------- load sets
 
 
-class FoundBy(Enum):
+class FoundBy(Choice):
     """Which step of ld.so's search found a file (man 8 ld.so, "DESCRIPTION"); values are part of the JSON."""
 
     ROOT = "root"
@@ -458,7 +458,7 @@ class LoadSet(Value):
         return tuple(reversed(links))
 
 
-class BindingKind(Enum):
+class BindingKind(Choice):
     """How a module is concerned with a symbol; values are part of the JSON."""
 
     IMPORT = "import"
@@ -483,7 +483,7 @@ class Binding(Value):
     copy_of: int | None = None
 
 
-class Verdict(Enum):
+class Verdict(Choice):
     """How many copies of one piece of state a process holds; values are part of the JSON."""
 
     ONE = "one"
@@ -496,7 +496,7 @@ class Verdict(Enum):
 # ---------------------------------------------------------------- outcomes
 
 
-class Severity(Enum):
+class Severity(Choice):
     """How bad a finding is. Only an ERROR that is not waived makes a run fail (see Report.outcome)."""
 
     ERROR = "error"
@@ -504,7 +504,7 @@ class Severity(Enum):
     INFO = "info"
 
 
-class Confidence(Enum):
+class Confidence(Choice):
     """How directly the evidence shows the fault: HIGH is read from the file, LOW is inferred."""
 
     HIGH = "high"
@@ -512,7 +512,7 @@ class Confidence(Enum):
     LOW = "low"
 
 
-class Outcome(Enum):
+class Outcome(Choice):
     """What one check of one subject came to. What could not be seen is UNKNOWN, never PASS."""
 
     PASS = "pass"  # noqa: S105 - a verdict, not a password

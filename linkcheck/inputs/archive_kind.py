@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-from enum import Enum
 from typing import BinaryIO
 
+from linkcheck.choice import Choice
 from linkcheck.errors import ArchiveError
 from linkcheck.inputs.wanted import ELF_MAGIC, is_library_name
 
@@ -22,7 +22,7 @@ _DEB = b"!<arch>\ndebian-binary"
 _ENDINGS = (".whl", ".zip", ".deb", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst", ".tar.bz2", ".tbz2")
 
 
-class ArchiveKind(Enum):
+class ArchiveKind(Choice):
     """How an archive is read."""
 
     ZIP = "zip"

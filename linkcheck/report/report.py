@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING
 
+from linkcheck.choice import Choice
 from linkcheck.model import Outcome, Severity
 from linkcheck.value import Value
 
@@ -18,7 +18,7 @@ else:
     Protocol = object  # while a program runs a Protocol does nothing, and making one takes as long as reading a file
 
 
-class ReportOutcome(Enum):
+class ReportOutcome(Choice):
     """The verdict of a run; the values are part of the JSON."""
 
     PASS = "pass"  # noqa: S105 - a verdict, not a password

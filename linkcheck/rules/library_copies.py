@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from enum import Enum
 from typing import TYPE_CHECKING
 
+from linkcheck.choice import Choice
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from linkcheck.model import Image, LoadSet
 
 
-class Likeness(Enum):
+class Likeness(Choice):
     """What files have in common that look like one library; values are part of the evidence."""
 
     SAME_FILE = "one file found twice"
