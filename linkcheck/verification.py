@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
-from linkcheck.inputs.extension_module import is_extension_module
 from linkcheck.inputs.process import Examiner, start_process
 from linkcheck.inputs.shown import show_error, show_file, show_image, show_process
 from linkcheck.inputs.wanted import is_library_name
@@ -92,7 +91,7 @@ class Verification:
         for file, image in programs:
             self._judge_process(file, image, self.dlopen)
         for file, image in _nobody_needs_first(libraries):
-            if file.named or (image.device, image.inode) not in self.loaded or is_extension_module(image):
+            if file.named or not self._is_judged_with_others(image):
                 self._judge_process(file, image, () if programs else self.dlopen)
 
     def note_nothing(self, paths: Sequence[str]) -> None:
@@ -128,6 +127,14 @@ class Verification:
         for examined in (*process.opened, *rejected):
             self._judge_file(examined, root.target)
         self._judge_load_set(process)
+
+    def _is_judged_with_others(self, image: Image) -> bool:
+        """Whether some root loads `image`; an extension module is opened by an interpreter all the same."""
+        if (image.device, image.inode) not in self.loaded:
+            return False
+        from linkcheck.inputs.extension_module import is_extension_module
+
+        return not is_extension_module(image)
 
     def _judge_file(self, examined: ExaminedFile, wanted: Target | None) -> None:
         examined = show_file(examined, self.inputs.show)

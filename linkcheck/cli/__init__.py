@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from contextlib import suppress
-from typing import NoReturn
+
+TYPE_CHECKING = False  # as `typing` has it, which is imported after main has turned the search for cycles off
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def main() -> NoReturn:
@@ -14,8 +17,6 @@ def main() -> NoReturn:
     0 clean, 1 findings, 2 could not check (usage, nothing to check, unreadable input, internal error). Ctrl-C ends
     the process by SIGINT, as a shell expects.
     """
-    import gc
-
     # What a run makes is kept to its end or freed by counting: looking for cycles finds none and takes 3 ms.
     gc.disable()
     try:
@@ -33,6 +34,8 @@ def main() -> NoReturn:
 
 def _end(status: int) -> NoReturn:
     """End the process without taking the interpreter apart, which takes 4 ms; nothing of it is needed any more."""
+    from contextlib import suppress
+
     for stream in filter(None, (sys.stdout, sys.stderr)):  # None: it was closed when we started
         with suppress(OSError, ValueError):  # closed by whoever started us; emit.py has told of what was not written
             stream.flush()

@@ -26,7 +26,6 @@ from linkcheck.elf.limits import (
     MAX_RESIDENT_STRINGS,
     MAX_SYMBOL_NAME_BYTES,
 )
-from linkcheck.elf.name_filter import NameFilter
 from linkcheck.elf.strings import Strings, encode_name
 from linkcheck.model import unique
 from linkcheck.value import Value
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from linkcheck.elf.entry import Entry
     from linkcheck.elf.hashes import GnuHash, SysvHash
     from linkcheck.elf.layout import Layout
+    from linkcheck.elf.name_filter import NameFilter
     from linkcheck.elf.versions import Versions
     from linkcheck.model import Symbol, SymbolVersion
 
@@ -423,6 +423,8 @@ class DynamicSymbols:
             index.setdefault(name, number)
             left -= len(name)
             if left < 0 or len(index) > MAX_INDEXED_IMPORTS:
+                from linkcheck.elf.name_filter import NameFilter
+
                 return NameFilter(IMPORT_FILTER_BITS, chain(index, (name for _, name in names)))
         return index
 

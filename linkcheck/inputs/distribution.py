@@ -5,8 +5,6 @@ from __future__ import annotations
 from linkcheck.errors import NothingToCheckError, UsageProblemError
 from linkcheck.inputs.wanted import ELF_MAGIC, is_library_name
 
-PREFIX = "dist:"
-
 
 def list_distribution(named: str) -> list[str]:
     """Paths of the ELF files and library-named files of the distribution that `named` ("dist:NAME") means.
@@ -16,7 +14,7 @@ def list_distribution(named: str) -> list[str]:
     """
     import importlib.metadata
 
-    name = named.removeprefix(PREFIX)
+    name = named.removeprefix("dist:")
     try:
         distribution = importlib.metadata.distribution(name)
     except (importlib.metadata.PackageNotFoundError, ValueError):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from linkcheck.elf.reader import read_image
 from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
 from linkcheck.loader.load import Dlopen, load
-from linkcheck.loader.nearby import locate_unresolved
 from linkcheck.loader.tidy import tidy_paths
 from linkcheck.model import IMAGE_KINDS, FileIdentity
 from linkcheck.policy.file_patterns import means_file
@@ -94,7 +93,7 @@ def start_process(
         if not more:
             break
         callers.update(more)
-    load_set = replace(locate_unresolved(tidied, neighbours), named=named)
+    load_set = replace(_locate_unresolved(tidied, neighbours), named=named)
     met = dict.fromkeys(attempt.path for missing in load_set.unresolved for attempt in missing.rejected)
     return Process(load_set, tuple(opened), tuple(examiner.examine(path) for path in met))
 
@@ -107,7 +106,15 @@ def load_process(path: str, system: System, *, dlopen: Sequence[Dlopen] = (), pr
     """
     names = [name for entry in preload for name in re.split("[: ]", entry) if name]  # as rtld.c do_preload splits
     load_set = load(read_image(_make_absolute(path)), system, preload=names, dlopen=dlopen)
-    return locate_unresolved(tidy_paths(load_set), ())
+    return _locate_unresolved(tidy_paths(load_set), ())
+
+
+def _locate_unresolved(load_set: LoadSet, directories: Iterable[str]) -> LoadSet:
+    if not load_set.unresolved:
+        return load_set
+    from linkcheck.loader.nearby import locate_unresolved
+
+    return locate_unresolved(load_set, directories)
 
 
 def _make_absolute(path: str) -> str:

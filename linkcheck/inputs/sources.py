@@ -18,7 +18,6 @@ from linkcheck.errors import (
     UsageProblemError,
 )
 from linkcheck.inputs.archive_kind import ArchiveKind, identify_archive
-from linkcheck.inputs.distribution import PREFIX, list_distribution
 from linkcheck.inputs.roots import Listing, NamedFile, list_files
 
 if TYPE_CHECKING:
@@ -107,8 +106,10 @@ def _collect(paths: Sequence[str], inputs: Inputs) -> None:
 
 
 def _list(path: str) -> Listing:
-    if not path.startswith(PREFIX) or os.path.lexists(path):
+    if not path.startswith("dist:") or os.path.lexists(path):
         return list_files(path)
+    from linkcheck.inputs.distribution import list_distribution
+
     try:
         return Listing(tuple(NamedFile(found, named=False) for found in list_distribution(path)))
     except LinkcheckError as error:

@@ -7,7 +7,6 @@ So they are read out of the interpreter itself, where they stand as adjacent C s
 
 from __future__ import annotations
 
-import string
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 _INTERPRETER_LIMIT = 8 << 20
 #: What stands between two of the directories.
 _BETWEEN_DIRECTORIES = b"/\0/"
-_NAME_CHARACTERS = f"{string.ascii_letters}{string.digits}_.+-".encode()
+_NAME_CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+-"
 #: Where it is looked for; a real loader has it in a handful of places.
 _MOST_PLACES = 1 << 10
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from linkcheck.value import replace
@@ -22,8 +21,6 @@ def locate_unresolved(load_set: LoadSet, directories: Iterable[str]) -> LoadSet:
 
     Looks into `directories`, and into the usual library directories beside every file of the load set.
     """
-    if not load_set.unresolved:
-        return load_set
     places: dict[str, None] = dict.fromkeys(os.path.normpath(d) for d in directories)
     for module in load_set.modules:
         home = os.path.dirname(module.image.path) or "."
@@ -32,12 +29,12 @@ def locate_unresolved(load_set: LoadSet, directories: Iterable[str]) -> LoadSet:
     return replace(load_set, unresolved=tuple(_located(u, names) for u in load_set.unresolved))
 
 
-def _located(unresolved: Unresolved, names: dict[str, tuple[str, ...]]) -> Unresolved:
+def _located(unresolved: Unresolved, names: dict[str, str]) -> Unresolved:
     if "/" in unresolved.needed:
         return unresolved
-    stem = unresolved.needed.partition(".so")[0] + ".so"
     needed = unresolved.needed
-    elsewhere = [os.path.join(place, needed) for place, held in names.items() if needed in _starting_with(needed, held)]
+    stem = needed.partition(".so")[0] + ".so"
+    elsewhere = [os.path.join(place, needed) for place, held in names.items() if f"/{needed}/" in held]
     similar = [
         os.path.join(place, name)
         for place, held in names.items()
@@ -47,17 +44,22 @@ def _located(unresolved: Unresolved, names: dict[str, tuple[str, ...]]) -> Unres
     return replace(unresolved, elsewhere=tuple(elsewhere), similar=tuple(similar))
 
 
-def _starting_with(start: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the sorted `names` that start with `start`; they stand side by side."""
-    first = last = bisect_left(names, start)
-    while last < len(names) and names[last].startswith(start):
-        last += 1
-    return names[first:last]
+def _starting_with(start: str, names: str) -> list[str]:
+    """Those of `names` that start with `start`, sorted."""
+    found = []
+    at = names.find(f"/{start}")
+    while at >= 0:
+        end = names.index("/", at + 1)
+        found.append(names[at + 1 : end])
+        at = names.find(f"/{start}", end)
+    return sorted(found)
 
 
-def _names_in(directory: str) -> tuple[str, ...]:
-    """The names in `directory`, sorted."""
+def _names_in(directory: str) -> str:
+    """The names in `directory`, each between slashes: a file can need a thousand libraries that are not there, and one
+    text is searched faster than many names.
+    """
     try:
-        return tuple(sorted(os.listdir(directory)))
+        return f"/{'/'.join(os.listdir(directory))}/"
     except OSError:
-        return ()  # a directory that cannot be listed adds no evidence; the verdict stands without it
+        return ""  # a directory that cannot be listed adds no evidence; the verdict stands without it
