@@ -69,6 +69,7 @@ class Verification:
         self.images: list[Image] = []
         self.load_sets: list[LoadSet] = []
         self._beside: tuple[Image, ...] = ()
+        self._neighbours = inputs.directories
         self._seen: set[tuple[object, ...]] = set()
 
     def judge_inputs(self) -> None:
@@ -112,7 +113,7 @@ class Verification:
             self.examiner,
             edges=self.edges,
             dlopen=dlopen,
-            neighbours=self.inputs.directories,
+            neighbours=self._neighbours,
             named=file.named,
         )
         process = replace(process, load_set=replace(process.load_set, beside=self._beside))

@@ -87,7 +87,7 @@ def start_process(
         opened = [examiner.examine(one.name) for one in requests if "/" in one.name]
         broken = {examined.identity.path for examined in opened if examined.image is None}
         load_set = load(root, system, dlopen=[one for one in requests if one.name not in broken])
-        tidied = tidy_paths(load_set)
+        tidied = tidy_paths(load_set, system)
         # What is loaded may itself open more. An edge that was taken stays taken, so this ends.
         more = _find_callers(load_set, tidied, [edge for edge in edges if edge not in callers])
         if not more:
@@ -106,7 +106,7 @@ def load_process(path: str, system: System, *, dlopen: Sequence[Dlopen] = (), pr
     """
     names = [name for entry in preload for name in re.split("[: ]", entry) if name]  # as rtld.c do_preload splits
     load_set = load(read_image(_make_absolute(path)), system, preload=names, dlopen=dlopen)
-    return _locate_unresolved(tidy_paths(load_set), ())
+    return _locate_unresolved(tidy_paths(load_set, system), ())
 
 
 def _locate_unresolved(load_set: LoadSet, directories: Iterable[str]) -> LoadSet:

@@ -81,12 +81,12 @@ def show_error(error: MalformedElfError | UnreadableFileError, show: Show) -> Ma
 
 
 def _show_module(module: Module, show: Show) -> Module:
-    return replace(
-        module,
-        image=show_image(module.image, show),
-        requested_as=one_line(show(module.requested_as)),
-        tried=_show_attempts(module.tried, show),
-    )
+    image = show_image(module.image, show)
+    requested_as = one_line(show(module.requested_as))
+    tried = _show_attempts(module.tried, show)
+    if image is module.image and requested_as == module.requested_as and tried == module.tried:
+        return module
+    return replace(module, image=image, requested_as=requested_as, tried=tried)
 
 
 def _show_unresolved(unresolved: Unresolved, show: Show) -> Unresolved:

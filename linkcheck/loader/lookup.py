@@ -35,6 +35,8 @@ def bindings(load_set: LoadSet, symbols: Collection[str] | None = None) -> tuple
     In load order, and within a module in the order of `symbols`. Raises MalformedElfError or UnreadableFileError when
     a symbol table cannot be read.
     """
+    if symbols is not None and not symbols:
+        return ()
     finder = _Finder(load_set, whole=symbols is None or len(symbols) > _WHOLE_TABLES_ABOVE)
     found: dict[int, list[Binding]] = {}
     for scope in list_scopes(load_set):

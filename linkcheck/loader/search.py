@@ -24,6 +24,21 @@ if TYPE_CHECKING:
     from linkcheck.model import Image, Target
 
 
+class _Places(Value):
+    """Where one request is searched, whoever makes it."""
+
+    #: The directories of each DT_RPATH; one step each, for an error that ends a step leaves the others.
+    rpaths: tuple[tuple[str, ...], ...]
+    library_path: tuple[str, ...]
+    #: None without a DT_RUNPATH.
+    runpath: tuple[str, ...] | None
+    #: DF_1_NODEFLIB: neither the cache nor the default directories.
+    no_defaults: bool
+    target: Target
+    #: A dlopen asks, not a NEEDED.
+    by_dlopen: bool
+
+
 class Requester(Value):
     """An image as the origin of a request: what of it decides where its libraries are searched."""
 
@@ -108,18 +123,42 @@ def search(
     Each directory takes one of `probes`; when none is left, the result is Missing with `given_up`.
     """
     requester = chain[0]
-    trail = _Trail()
     expanded = expand(name, _values(system, requester))
+    if not expanded:
+        trail = _Trail()
+        trail.tried.append(Attempt(name, FoundBy.PATH, "a token in it has no value"))
+        return _settle(system, None, name, FoundBy.PATH, trail)
+    if "/" in expanded:
+        return _open_path(system, expanded, requester, opened_by_dlopen)
+    probes = probes or Probes()
+    places = _find_places(system, chain, executable, opened_by_dlopen)
+    # The programs of one directory search the same places for the same libraries.
+    result, cost = system.searches.get((expanded, places), (None, 0))
+    if result is not None and cost <= probes.left:
+        probes.left -= cost
+        return result
+    before = probes.left
+    result = _look_through(system, expanded, places, probes)
+    if isinstance(result, Found) or not result.given_up:
+        system.searches[expanded, places] = (result, before - probes.left)
+    return result
+
+
+def _open_path(system: System, path: str, requester: Requester, opened_by_dlopen: bool) -> Found | Missing:
+    trail = _Trail()
     try:
-        if not expanded:
-            trail.tried.append(Attempt(name, FoundBy.PATH, "a token in it has no value"))
-            raise _StopError
-        if "/" in expanded:
-            image = _examine(system, expanded, FoundBy.PATH, trail, requester, opened_by_dlopen)
-            return _settle(system, image, expanded, FoundBy.PATH, trail)
-        for found_by, candidates in _steps(system, expanded, chain, executable, trail, probes or Probes()):
+        image = _examine(system, path, FoundBy.PATH, trail, requester.image.target, opened_by_dlopen)
+    except _StopError:
+        image = None
+    return _settle(system, image, path, FoundBy.PATH, trail)
+
+
+def _look_through(system: System, name: str, places: _Places, probes: Probes) -> Found | Missing:
+    trail = _Trail()
+    try:
+        for found_by, candidates in _steps(system, name, places, trail, probes):
             for candidate in candidates:
-                image = _examine(system, candidate, found_by, trail, requester, opened_by_dlopen)
+                image = _examine(system, candidate, found_by, trail, places.target, places.by_dlopen)
                 if image is not None:
                     return _settle(system, image, candidate, found_by, trail)
                 if trail.tried[-1].reason == LOOP:
@@ -129,7 +168,7 @@ def search(
         pass
     except _GivenUpError:
         trail.given_up = f"the search was given up after {MAX_PROBES} directories looked into for one process"
-    return _settle(system, None, expanded or name, FoundBy.PATH, trail)
+    return _settle(system, None, name, FoundBy.PATH, trail)
 
 
 #: Reason of an attempt that met a loop of symbolic links.
@@ -144,17 +183,29 @@ def _settle(system: System, image: Image | None, path: str, found_by: FoundBy, t
     return Found(image, path, found_by, tried)
 
 
+def _find_places(system: System, chain: Sequence[Requester], executable: Requester | None, by_dlopen: bool) -> _Places:
+    """Where what chain[0] asks for is searched before the cache."""
+    image = chain[0].image
+    rpaths: tuple[tuple[str, ...], ...] = ()
+    runpath: tuple[str, ...] | None = None
+    if image.runpath is not None:
+        runpath = _directories(system, image.runpath, chain[0])
+    else:
+        holders = list(chain)
+        if executable is not None and executable not in holders:
+            holders.append(executable)
+        rpaths = tuple(rpath_directories(system, holder) for holder in holders if holder.image.rpath is not None)
+    library_path = library_path_directories(system, executable or chain[-1]) if system.library_path else ()
+    no_defaults = bool(image.flags_1 & DF_1_NODEFLIB)
+    return _Places(rpaths, library_path, runpath, no_defaults, image.target, by_dlopen)
+
+
 def _steps(
-    system: System,
-    name: str,
-    chain: Sequence[Requester],
-    executable: Requester | None,
-    trail: _Trail,
-    probes: Probes,
+    system: System, name: str, places: _Places, trail: _Trail, probes: Probes
 ) -> Iterator[tuple[FoundBy, Iterator[str]]]:
     """The steps of the search in order, each with the paths it would try; `trail` collects the directories."""
-    requester = chain[0]
-    hwcaps = system.processor(requester.image.target).hwcaps
+    target = places.target
+    hwcaps = system.processor(target).hwcaps
 
     def candidates(directories: Iterable[str]) -> Iterator[str]:
         for directory in directories:
@@ -172,26 +223,19 @@ def _steps(
                         yield f"{prefix}glibc-hwcaps/{hwcap}/{name}"
             yield f"{prefix}{name}"
 
-    if requester.image.runpath is None:
-        holders = list(chain)
-        if executable is not None and executable not in holders:
-            holders.append(executable)
-        for holder in holders:
-            # One step each: an error that ends a step leaves the others.
-            yield FoundBy.RPATH, candidates(rpath_directories(system, holder))
-    yield FoundBy.LIBRARY_PATH, candidates(library_path_directories(system, executable or chain[-1]))
-    if requester.image.runpath is not None:
-        yield FoundBy.RUNPATH, candidates(_directories(system, requester.image.runpath, requester))
-    no_defaults = bool(requester.image.flags_1 & DF_1_NODEFLIB)
-    target = requester.image.target
+    for directories in places.rpaths:
+        yield FoundBy.RPATH, candidates(directories)
+    yield FoundBy.LIBRARY_PATH, candidates(places.library_path)
+    if places.runpath is not None:
+        yield FoundBy.RUNPATH, candidates(places.runpath)
     cached = system.look_up_cache(name, target, hwcaps)
-    if cached and not (no_defaults and _below(cached, system.default_directories(target))):
+    if cached and not (places.no_defaults and _below(cached, system.default_directories(target))):
         yield FoundBy.CACHE, iter((cached,))
     configured = system.configured_directories(target)
     if configured:
-        defaults = system.default_directories(target) if no_defaults else ()
+        defaults = system.default_directories(target) if places.no_defaults else ()
         yield FoundBy.CACHE, candidates(d for d in configured if d not in defaults)
-    if not no_defaults:
+    if not places.no_defaults:
         yield FoundBy.DEFAULT, candidates(system.default_directories(target))
 
 
@@ -242,14 +286,13 @@ def _below(path: str, directories: Iterable[str]) -> bool:
 
 
 def _examine(
-    system: System, path: str, found_by: FoundBy, trail: _Trail, requester: Requester, opened_by_dlopen: bool
+    system: System, path: str, found_by: FoundBy, trail: _Trail, wanted: Target, opened_by_dlopen: bool
 ) -> Image | None:
     """The image at `path`; None when the search goes on. Raises _StopError when ld.so would give up here."""
 
     def passed_over(reason: str) -> None:
         trail.tried.append(Attempt(system.display(path), found_by, reason))
 
-    wanted = requester.image.target
     try:
         status = system.files.status(path)
     except (OSError, ValueError) as error:

@@ -17,6 +17,7 @@ from linkcheck.value import replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from linkcheck.loader.search import Found, Missing
     from linkcheck.model import Image, Target
 
 CACHE = "/etc/ld.so.cache"
@@ -48,6 +49,11 @@ class System:
         self.library_path = tuple(library_path)
         #: Search path, $ORIGIN and target -> directories; search.py fills it.
         self.search_paths: dict[tuple[str, str | None, Target], tuple[str, ...]] = {}
+        #: Name and places -> what a search found, and how many directories it looked into; search.py fills it.
+        self.searches: dict[tuple[str, object], tuple[Found | Missing, int]] = {}
+        #: Images by identity -> the image itself, and the same with a shorter path; tidy.py fills it.
+        self.tidied: dict[int, tuple[Image, Image]] = {}
+        self._renamed: dict[tuple[tuple[int, int], str], Image] = {}
         self._shared: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._open_image = open_image
         self._processor = processor
@@ -71,7 +77,7 @@ class System:
         return self._shared.setdefault(names, names)
 
     def image(self, path: str, status: os.stat_result | None = None) -> Image:
-        """The image of the machine's file `path`; one Image a file, however often and by what name it is opened.
+        """The image of the machine's file `path`: one Image for each file and name, however often it is opened.
 
         Raises what `open_image` raises, and OSError when `path` cannot be resolved.
         """
@@ -82,7 +88,12 @@ class System:
         image = self._images.get(key)
         if image is None:
             image = self._images[key] = self._open_image(host_path)
-        return image if image.path == host_path else replace(image, path=host_path)
+        if image.path == host_path:
+            return image
+        renamed = self._renamed.get((key, host_path))
+        if renamed is None:
+            renamed = self._renamed[key, host_path] = replace(image, path=host_path)
+        return renamed
 
     def start_with(self, root: Image) -> None:
         """Take the interpreter that `root` names as the one for its target; the first root of a target decides."""

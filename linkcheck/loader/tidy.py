@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from linkcheck.model import LoadSet, Module
+    from linkcheck.loader.system import System
+    from linkcheck.model import Image, LoadSet, Module
 
 
-def tidy_paths(load_set: LoadSet) -> LoadSet:
-    """Return `load_set` with `.` and `..` taken out of paths wherever what is left names the same file or directory."""
-    modules = tuple(_tidy_module(module) if index else module for index, module in enumerate(load_set.modules))
+def tidy_paths(load_set: LoadSet, system: System) -> LoadSet:
+    """Return `load_set`, made for `system`, with `.` and `..` taken out of paths.
+
+    They stay where what would be left does not name the same file or directory.
+    """
+    root, *others = load_set.modules
+    modules = (root, *(_tidy_module(module, system) for module in others))
     # Requests of one file search the same directories, and are given the same tuple of them.
     known: dict[tuple[str, ...], tuple[str, ...]] = {}
     unresolved = []
@@ -25,18 +30,26 @@ def tidy_paths(load_set: LoadSet) -> LoadSet:
     return replace(load_set, modules=modules, unresolved=tuple(unresolved))
 
 
-def _tidy_module(module: Module) -> Module:
+def _tidy_module(module: Module, system: System) -> Module:
     image = module.image
+    _, tidied = system.tidied.get(id(image), (None, None))
+    if tidied is None:
+        tidied = _tidy_image(image)
+        system.tidied[id(image)] = (image, tidied)
+    return module if tidied is image else replace(module, image=tidied)
+
+
+def _tidy_image(image: Image) -> Image:
     short = os.path.normpath(image.path)
     if short == image.path:
-        return module
+        return image
     try:
         status = os.stat(short)
     except OSError:
-        return module
+        return image
     if (status.st_dev, status.st_ino) != (image.device, image.inode):
-        return module  # a link on the way: `..` leads out of where it points, not back
-    return replace(module, image=replace(image, path=short))
+        return image  # a link on the way: `..` leads out of where it points, not back
+    return replace(image, path=short)
 
 
 def _tidy_directory(directory: str) -> str:

@@ -12,6 +12,7 @@ from linkcheck.policy.file_patterns import means_file
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import EVERY_FILE, ROOT_OWNER
 from linkcheck.policy.symbols import matching_exports, matching_imports
+from linkcheck.rules.kept import keep_answers
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
@@ -54,11 +55,13 @@ def owner_modules(state: State, load_set: LoadSet) -> tuple[int, ...]:
     return tuple(i for i, m in enumerate(load_set.modules) if is_owner(m.image, state, load_set))
 
 
+@keep_answers
 def defined_symbols(image: Image, state: State) -> tuple[str, ...]:
     """Names of `state`'s symbols that `image` defines for others to bind to."""
     return tuple(s.name for spec in state.symbols for s in matching_exports(image.symbols, spec))
 
 
+@keep_answers
 def imported_symbols(image: Image, state: State) -> tuple[str, ...]:
     """Names of `state`'s symbols that `image` imports."""
     return tuple(s.name for spec in state.symbols for s in matching_imports(image.symbols, spec))
@@ -69,13 +72,16 @@ def private_symbols(module: Module, state: State) -> tuple[str, ...]:
 
     The system's own libraries are not asked: nobody links a copy into them, and a .symtab can be large.
     """
-    names = {name for spec in state.symbols for name in spec.mangled}
-    if not names or module.found_by in _SYSTEM:
-        return ()
-    return module.image.symbols.private(names)
+    return () if module.found_by in _SYSTEM else _hidden_symbols(module.image, state)
 
 
 _SYSTEM = frozenset({FoundBy.CACHE, FoundBy.DEFAULT, FoundBy.INTERPRETER})
+
+
+@keep_answers
+def _hidden_symbols(image: Image, state: State) -> tuple[str, ...]:
+    names = {name for spec in state.symbols for name in spec.mangled}
+    return image.symbols.private(names) if names else ()
 
 
 def state_names(state: State, load_set: LoadSet) -> tuple[str, ...]:
@@ -94,19 +100,50 @@ def judge_copies(state: State, load_set: LoadSet, settings: Settings) -> Judgeme
 
     What is missing and declared external is taken not to hold the state, so it makes nothing unknown.
     """
-    global _latest_judgements
-    if _latest_judgements is None or _latest_judgements[0] is not load_set or _latest_judgements[1] is not settings:
-        _latest_judgements = (load_set, settings, {})
     names = state_names(state, load_set)
-    known = _latest_judgements[2].get(names)
+    judgements = _answers_about(load_set, settings).judgements
+    known = judgements.get(names)
     if known is None:
         seen = replace(load_set, unresolved=missing_libraries(load_set, settings))
-        known = _latest_judgements[2][names] = judge_state(seen, names)
+        known = judgements[names] = judge_state(seen, names if _may_bind(load_set, state) else ())
     return known
 
 
-#: The load set and settings that were asked about last, and the judgements on the states with these symbols.
-_latest_judgements: tuple[LoadSet, Settings, dict[tuple[str, ...], Judgement]] | None = None
+def _may_bind(load_set: LoadSet, state: State) -> bool:
+    """Whether any use or definition of `state` is there to be bound; most load sets of a directory hold none."""
+    try:
+        return any(
+            imported_symbols(m.image, state) or defined_symbols(m.image, state) or _hidden_symbols(m.image, state)
+            for m in load_set.modules
+        )
+    except (MalformedElfError, UnreadableFileError):
+        return True  # who binds them says of which file
+
+
+class _Answers:
+    """What was found out about one load set under some settings; the rules ask it one after the other."""
+
+    __slots__ = ("apart", "judgements", "load_set", "roles", "settings")
+
+    def __init__(self, load_set: LoadSet, settings: Settings) -> None:
+        self.load_set = load_set
+        self.settings = settings
+        #: Index of a module -> the roles that it plays.
+        self.roles: dict[int, tuple[Role, ...]] = {}
+        #: Identity of a role -> why the root stands apart.
+        self.apart: dict[int, str | None] = {}
+        #: By the symbols of a state.
+        self.judgements: dict[tuple[str, ...], Judgement] = {}
+
+
+_latest: _Answers | None = None
+
+
+def _answers_about(load_set: LoadSet, settings: Settings) -> _Answers:
+    global _latest
+    if _latest is None or _latest.load_set is not load_set or _latest.settings is not settings:
+        _latest = _Answers(load_set, settings)
+    return _latest
 
 
 def definers(load_set: LoadSet, names: Iterable[str]) -> tuple[int, ...]:
@@ -153,21 +190,15 @@ def is_opened(index: int, load_set: LoadSet) -> bool:
 
 def roles_of(index: int, load_set: LoadSet, settings: Settings) -> tuple[Role, ...]:
     """The roles that module `index` of the load set plays."""
-    global _latest  # six rules ask this of every file of one load set, one rule after the other
-    if _latest is None or _latest[0] is not load_set or _latest[1] is not settings:
-        _latest = (load_set, settings, {})
-    known = _latest[2].get(index)
+    roles = _answers_about(load_set, settings).roles
+    known = roles.get(index)
     if known is None:
-        known = _latest[2][index] = tuple(
+        known = roles[index] = tuple(
             role
             for role in settings.roles
             if _plays(role, index, load_set) and not (index == 0 and stands_apart(role, load_set, settings) is not None)
         )
     return known
-
-
-#: The load set and settings that were asked about last, and the roles of its modules as far as they are known.
-_latest: tuple[LoadSet, Settings, dict[int, tuple[Role, ...]]] | None = None
 
 
 def stands_apart(role: Role, load_set: LoadSet, settings: Settings) -> str | None:
@@ -180,19 +211,28 @@ def stands_apart(role: Role, load_set: LoadSet, settings: Settings) -> str | Non
     """
     if load_set.named or not role.import_ or role.files != EVERY_FILE or not _plays(role, 0, load_set):
         return None
+    apart = _answers_about(load_set, settings).apart
+    if id(role) not in apart:
+        apart[id(role)] = _find_distance(role, load_set, settings)
+    return apart[id(role)]
+
+
+def _find_distance(role: Role, load_set: LoadSet, settings: Settings) -> str | None:
     if load_set.root.symbols.unseen is not None:
         return None
-    states = [state for spec in role.import_ if (state := state_of(spec, settings)) is not None]
+    found = {state.name: state for spec in role.import_ if (state := state_of(spec, settings)) is not None}
+    states = tuple(found.values())
     if not states or any(_touches(m.image, s) or private_symbols(m, s) for s in states for m in load_set.modules):
         return None
-    here = _touched_beside(load_set.beside, settings)
-    if not any(state.name in here for state in states):
+    here = [state for state in states if _is_touched_beside(load_set.beside, state)]
+    if not here:
         return "nothing it loads touches the state, and no other file here does"
-    if load_set.root.tls is None and all(state.thread_local for state in states if state.name in here):
+    if load_set.root.tls is None and all(state.thread_local for state in here):
         return "it has no thread-local storage, and nothing it loads touches the state"
     return None
 
 
+@keep_answers
 def _touches(image: Image, state: State) -> bool:
     """Whether `image` imports or defines a symbol of `state`, or is called like an owner or needs one."""
     return any(matches_any(name, state.owner) for name in (image.name, *image.needed)) or bool(
@@ -200,31 +240,25 @@ def _touches(image: Image, state: State) -> bool:
     )
 
 
-def _touched_beside(images: tuple[Image, ...], settings: Settings) -> frozenset[str]:
-    """The names of the states that one of `images` touches. A file that cannot be read is reported on its own."""
-    global _latest_beside  # asked again for each of possibly thousands of programs of one run, about the same images
-    if _latest_beside is None or _latest_beside[0] is not images or _latest_beside[1] is not settings:
-        touched = set()
-        for state in settings.states:
-            names = {name for spec in state.symbols for name in spec.mangled}
-            for image in images:
-                with suppress(MalformedElfError, UnreadableFileError):
-                    if _touches(image, state) or image.symbols.private(names):
-                        touched.add(state.name)
-                        break
-        _latest_beside = (images, settings, frozenset(touched))
-    return _latest_beside[2]
-
-
-#: The images and settings that were asked about last, and the answer.
-_latest_beside: tuple[tuple[Image, ...], Settings, frozenset[str]] | None = None
+@keep_answers
+def _is_touched_beside(images: tuple[Image, ...], state: State) -> bool:
+    """Whether one of `images` touches `state`. A file that cannot be read is reported on its own."""
+    for image in images:
+        with suppress(MalformedElfError, UnreadableFileError):
+            if _touches(image, state) or _hidden_symbols(image, state):
+                return True
+    return False
 
 
 def _plays(role: Role, index: int, load_set: LoadSet) -> bool:
-    module = load_set.modules[index]
-    image = module.image
     if role.roots_only and index != 0 and not is_opened(index, load_set):
         return False
+    return _suits(load_set.modules[index].image, role)
+
+
+@keep_answers
+def _suits(image: Image, role: Role) -> bool:
+    """Whether `image` is a file that plays `role` wherever it is loaded."""
     if role.kind != "any" and (role.kind == "executable") is not image.is_executable:
         return False
     if not means_file(image, role.files):
