@@ -81,6 +81,7 @@ class Verification:
             examined = self.examiner.examine(file.path)
             if examined.image is not None:
                 images.append((file, examined.image))
+                self.system.know(examined.image)
                 self.images.append(show_image(examined.image, self.inputs.show))
             elif file.named or _stands_for_a_library(examined.identity):
                 self._judge_file(examined, None)

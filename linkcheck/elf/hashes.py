@@ -98,18 +98,18 @@ class GnuHash(Value):
 
         An empty table says nothing: linkers write 1 for `first` then, however many imports there are.
         """
-        last = max((max(words) for words in self._read_buckets(file)), default=0)
+        last = max((find_largest(raw, self.layout) for raw in self._read_buckets(file)), default=0)
         if last == 0:
             return None
         for index, _ in self._chain(file, last):
             last = index
         return last + 1
 
-    def _read_buckets(self, file: BoundedFile) -> Iterator[list[int]]:
+    def _read_buckets(self, file: BoundedFile) -> Iterator[bytes]:
         at, end = self._buckets_at, self._chains_at
         while at < end:
             size = min(BLOCK_SIZE, end - at)
-            yield self.layout.words(self.span.read(file, at, size)).tolist()
+            yield self.span.read(file, at, size)
             at += size
 
     def _chain(self, file: BoundedFile, index: int) -> Iterator[tuple[int, int]]:
@@ -131,6 +131,22 @@ class GnuHash(Value):
             steps += count
             size = 1024
         raise file.malformed(f"a chain of DT_GNU_HASH has more than {MAX_CHAIN_LENGTH} entries")
+
+
+def find_largest(raw: bytes, layout: Layout) -> int:
+    """The largest of the 32-bit words in `raw`, 0 without any.
+
+    Bytes are searched faster than numbers are made: only the words from the first to the last with the largest of the
+    highest bytes that are not all zero are decoded. Linkers sort symbols by bucket, so that these stand together.
+    """
+    start, end = 0, len(raw)
+    for column in (3, 2) if layout.byte_order == "little" else (0, 1):
+        digits = raw[column::4]
+        largest = max(set(digits.translate(None, b"\0")), default=0)
+        if largest:
+            start, end = 4 * digits.index(largest), 4 * digits.rindex(largest) + 4
+            break
+    return max(layout.words(raw[start:end]), default=0)
 
 
 class SysvHash(Value):

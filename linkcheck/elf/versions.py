@@ -6,6 +6,7 @@ DT_VERNEEDNUM and DT_VERDEFNUM, and only records of revision 1.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.dynamic import DT_VERDEF, DT_VERNEED, DT_VERSYM
@@ -140,7 +141,7 @@ def _read_needs(
         versions = []
         for _, (_, flags, index, name_at, _) in records.chain(version_record, at + first):
             name = decode_name(strings.find(name_at, "a version name in DT_VERNEED"))
-            version = SymbolVersion(name, False, library, bool(flags & _VER_FLG_WEAK), False)
+            version = _make_version(name, library, flags & _VER_FLG_WEAK)
             versions.append(version)
             by_index[index & _INDEX_MASK] = version
         yield VersionNeed(library, tuple(versions))
@@ -161,6 +162,12 @@ def _read_definitions(
         records.judge_revision(revision)
         name_at, _ = records.unpack(name_record, at + first)
         name = decode_name(strings.find(name_at, "a version name in DT_VERDEF"))
-        version = SymbolVersion(name, False, None, bool(flags & _VER_FLG_WEAK), bool(flags & _VER_FLG_BASE))
+        version = _make_version(name, None, flags & (_VER_FLG_WEAK | _VER_FLG_BASE))
         by_index[index & _INDEX_MASK] = version
         yield version
+
+
+@lru_cache(maxsize=1024)
+def _make_version(name: str, library: str | None, flags: int) -> SymbolVersion:
+    """Every file of a process needs the same few versions of libc."""
+    return SymbolVersion(name, False, library, bool(flags & _VER_FLG_WEAK), bool(flags & _VER_FLG_BASE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import NothingToCheckError, UnreadableFileError
@@ -54,34 +55,52 @@ def _walk(directory: str, problems: list[LinkcheckError]) -> Iterator[str]:
     what kind of entry it is comes with the listing, and a descriptor is opened, asked for four bytes, and closed.
     It does not recurse, as os.walk does before Python 3.12: a directory a thousand levels deep would end the run.
     """
-
-    def note(path: str, error: OSError) -> None:
-        problems.append(UnreadableFileError(path, error.strerror or str(error)))
-
     pending = [directory]
     while pending:
         parent = pending.pop()
         try:
-            with os.scandir(parent) as entries:
-                listing = sorted(entries, key=lambda entry: entry.name)
+            descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            note(parent, error)
+            problems.append(UnreadableFileError(parent, error.strerror or str(error)))
             continue
-        below = []
-        for entry in listing:
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    below.append(entry.path)
-                elif entry.is_file(follow_symlinks=False) and (is_library_name(entry.name) or _is_elf(entry.path)):
-                    yield entry.path
-            except OSError as error:
-                note(entry.path, error)
+        below: list[str] = []
+        try:
+            yield from _find_in(parent, descriptor, below, problems)
+        finally:
+            os.close(descriptor)
         pending += reversed(below)
 
 
-def _is_elf(path: str) -> bool:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _find_in(parent: str, descriptor: int, below: list[str], problems: list[LinkcheckError]) -> Iterator[str]:
+    """The files of the open directory `parent` itself; its directories are added to `below`.
+
+    Files are opened from the directory on: looking a long path up for each takes a third of the time of a walk.
+    """
     try:
-        return os.read(descriptor, len(ELF_MAGIC)) == ELF_MAGIC
-    finally:
-        os.close(descriptor)
+        with os.scandir(descriptor) as entries:
+            listing = sorted(entries, key=_name)
+    except OSError as error:
+        problems.append(UnreadableFileError(parent, error.strerror or str(error)))
+        return
+    for entry in listing:
+        name = entry.name
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                below.append(os.path.join(parent, name))
+            elif entry.is_file(follow_symlinks=False):
+                if is_library_name(name):
+                    yield os.path.join(parent, name)
+                    continue
+                file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=descriptor)
+                try:
+                    head = os.read(file, len(ELF_MAGIC))
+                finally:
+                    os.close(file)
+                if head == ELF_MAGIC:
+                    yield os.path.join(parent, name)
+        except OSError as error:
+            path = os.path.join(parent, name)
+            problems.append(UnreadableFileError(path, error.strerror or str(error)))
+
+
+_name = attrgetter("name")

@@ -95,6 +95,11 @@ class System:
             renamed = self._renamed[key, host_path] = replace(image, path=host_path)
         return renamed
 
+    def know(self, image: Image) -> None:
+        """Take `image` for the one of its file on this machine, so that the file is not read again."""
+        if image.inode:
+            self._images.setdefault((image.device, image.inode), image)
+
     def start_with(self, root: Image) -> None:
         """Take the interpreter that `root` names as the one for its target; the first root of a target decides."""
         if root.target not in self._interpreters:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from linkcheck.choice import Choice
@@ -11,7 +12,7 @@ from linkcheck.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from linkcheck.model import Image, LoadSet
+    from linkcheck.model import Image, LoadSet, Target
 
 
 class Likeness(Choice):
@@ -85,6 +86,9 @@ class _Comparison:
     def __init__(self, images: Sequence[Image], cannot_tell: Callable[[str], None]) -> None:
         self._images = images
         self._cannot_tell = cannot_tell
+        numbers: dict[Target, int] = {}
+        #: For each image the number of its target: hashed once, and not for each of three questions.
+        self._targets = [numbers.setdefault(image.target, len(numbers)) for image in images]
         self._names: dict[int, frozenset[str]] = {}
         self._group_of = list(range(len(images)))
 
@@ -114,10 +118,10 @@ class _Comparison:
 
     def _by(self, key: Callable[[Image], str | None]) -> list[list[int]]:
         """Indices of the images of one target with the same key, where there are several."""
-        found: dict[object, list[int]] = {}
+        found: dict[tuple[int, str], list[int]] = {}
         for index, image in enumerate(self._images):
             if (value := key(image)) is not None and not image.is_executable:
-                found.setdefault((image.target, value), []).append(index)
+                found.setdefault((self._targets[index], value), []).append(index)
         return [same for same in found.values() if len(same) > 1]
 
     def _share(self, first: int, second: int, part: float) -> bool:
@@ -158,5 +162,10 @@ class _Comparison:
 
 def _stem(image: Image) -> str | None:
     """`libgomp` for libgomp.so.1 and for libgomp-a34b3233.so.1.0.0; None for what is not named like a library."""
-    base, mark, _ = image.name.partition(".so")
+    return _stem_of(image.name)
+
+
+@lru_cache(maxsize=1024)
+def _stem_of(name: str) -> str | None:
+    base, mark, _ = name.partition(".so")
     return re.sub(_ADDED, "", base) or base if mark else None
