@@ -83,6 +83,10 @@ class _StopError(Exception):
 MAX_PROBES = 1 << 18
 
 
+#: Attempts of a search that is remembered for the next root; more take memory that only a hostile file asks for.
+_MOST_KEPT_ATTEMPTS = 1 << 8
+
+
 class Probes:
     """How many directories the searches for one load set may still look into."""
 
@@ -139,7 +143,8 @@ def search(
         return result
     before = probes.left
     result = _look_through(system, expanded, places, probes)
-    if isinstance(result, Found) or not result.given_up:
+    given_up = isinstance(result, Missing) and result.given_up
+    if not given_up and len(result.tried) <= _MOST_KEPT_ATTEMPTS:
         system.searches[expanded, places] = (result, before - probes.left)
     return result
 

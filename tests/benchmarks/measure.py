@@ -97,6 +97,11 @@ def paired_ratio(series: Series, reference: Series) -> float:
     return median(mine.wall / other.wall for mine, other in zip(series.runs, reference.runs, strict=True))
 
 
+def minimum_ratio(series: Series, reference: Series) -> float:
+    """The quotient of the shortest runs."""
+    return series.wall_minimum / reference.wall_minimum
+
+
 def processor_ratio(series: Series, reference: Series) -> float:
-    """The quotient of the median processor times."""
-    return series.processor_median / reference.processor_median
+    """As paired_ratio, of the processor times."""
+    return median(mine.processor / other.processor for mine, other in zip(series.runs, reference.runs, strict=True))

@@ -57,7 +57,13 @@ def _read_options() -> argparse.Namespace:
     parser.add_argument("--runner", type=Path, help=f"{RUNNER} of an unpacked {RUNNER_WHEEL}, instead of fetching it")
     parser.add_argument("--torch", type=Path, help=f"an unpacked {TORCH_WHEEL}, instead of fetching it")
     parser.add_argument("--no-torch", action="store_true", help="leave the large subjects out")
-    return parser.parse_args()
+    options = parser.parse_args()
+    for given, what in ((options.runner, ""), (options.torch, CLOSURE)):
+        if given is not None and not (given / what).is_file():
+            parser.error(
+                f"{given}: no such file, or nothing called {what or RUNNER} in it"
+            )  # it would be timed failing
+    return options
 
 
 class Bench:
@@ -69,12 +75,10 @@ class Bench:
         self.environment = clean_environment()
         self.skipped: list[str] = []
         self.ours = directory / "ours" / "bin"
-        self.floor = 0
 
     def prepare(self) -> None:
         """Install linkcheck as a user has it. Raises NotAvailableError: without it there is nothing to measure."""
         self.ours = make_environment(self.directory / "ours", str(copy_project(self.directory / "project")))
-        self.floor = run_once([find_tool("true")], self.environment).peak_memory
 
     def measure_runner(self, given: Path | None) -> None:
         """The runner, beside what reads ELF files elsewhere."""
@@ -109,7 +113,9 @@ class Bench:
 
     def _print(self, title: str, commands: dict[str, list[str]]) -> None:
         series = alternate(commands, self.environment, runs=self.runs)
-        print("\n".join(("", f"{title}:", "", *make_table(series, floor=self.floor))), flush=True)
+        # After the runs: until now this process has grown, and what it starts counts as large as it is itself.
+        floor = run_once([find_tool("true")], self.environment).peak_memory
+        print("\n".join(("", f"{title}:", "", *make_table(series, floor=floor))), flush=True)
 
     @contextmanager
     def _or_skip(self) -> Iterator[None]:

@@ -466,7 +466,12 @@ def test_facts_and_one_question_cost_a_few_kilobytes(tmp_path: Path) -> None:
         with open("/proc/self/io") as status:
             return int(status.readline().split()[1])
 
+    def count_for_one_question() -> int:
+        before = count_read_bytes()
+        assert read_image(path).symbols.exported("a_rather_long_symbol_name_777")
+        return count_read_bytes() - before
+
     idle = -count_read_bytes() + count_read_bytes()
-    before = count_read_bytes()
-    assert read_image(path).symbols.exported("a_rather_long_symbol_name_777")
-    assert count_read_bytes() - before - idle < 10_000 < Path(path).stat().st_size // 100
+    # The system counts the whole process: a module that something else imports in between is read as well. What the
+    # question itself takes it takes every time.
+    assert min(count_for_one_question() for _ in range(3)) - idle < 10_000 < Path(path).stat().st_size // 100

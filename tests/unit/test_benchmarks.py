@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.measure import Run, Series, alternate, paired_ratio, processor_ratio, run_once
+from tests.benchmarks.measure import Run, Series, alternate, minimum_ratio, paired_ratio, processor_ratio, run_once
 from tests.benchmarks.table import make_table, show_memory, show_time
 
 MIB = 1 << 20
@@ -34,6 +34,7 @@ def test_a_disturbance_of_neighbouring_runs_changes_no_paired_ratio() -> None:
     reference = series("reference", 0.1, 0.9, 0.1)
     assert paired_ratio(series("x", 0.15, 1.35, 0.15), reference) == pytest.approx(1.5)
     assert processor_ratio(series("x", 1.0, processor=0.2), series("r", 1.0, processor=0.1)) == pytest.approx(2)
+    assert minimum_ratio(series("x", 0.3, 0.9), series("r", 0.4, 0.2)) == pytest.approx(1.5)
 
 
 def test_series_of_different_lengths_have_no_paired_ratio() -> None:
@@ -55,8 +56,28 @@ def test_memory_that_cannot_be_told_from_the_measuring_process_is_a_bound() -> N
 def test_the_table_has_a_row_a_command_and_ratios_to_the_first() -> None:
     rows = make_table([series("click", 0.05, 0.05), series("verify", 0.075, 0.06, status=1)], floor=MIB)
     assert len({row.count("|") for row in rows}) == 1
-    assert rows[2].split(" | ") == ["| click", "50.0 ms", "50.0 ms", "1.00", "50.0 ms", "1.00", "20.0 MiB", "0 |"]
-    assert rows[3].split(" | ") == ["| verify", "67.5 ms", "60.0 ms", "1.35", "50.0 ms", "1.00", "20.0 MiB", "1 |"]
+    assert rows[2].split(" | ") == [
+        "| click",
+        "50.0 ms",
+        "1.00",
+        "50.0 ms",
+        "1.00",
+        "50.0 ms",
+        "1.00",
+        "20.0 MiB",
+        "0 |",
+    ]
+    assert rows[3].split(" | ") == [
+        "| verify",
+        "67.5 ms",
+        "1.35",
+        "60.0 ms",
+        "1.20",
+        "50.0 ms",
+        "1.00",
+        "20.0 MiB",
+        "1 |",
+    ]
 
 
 def test_commands_take_turns(tmp_path: object) -> None:
