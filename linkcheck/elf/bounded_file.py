@@ -43,7 +43,7 @@ class BoundedFile:
     MalformedElfError; reads that the system refuses raise UnreadableFileError.
     """
 
-    __slots__ = ("_descriptor", "_head", "path", "stamp")
+    __slots__ = ("_descriptor", "_head", "path", "size", "stamp")
 
     def __init__(self, path: str, *, opened_as: str | None = None, expected: FileStamp | None = None) -> None:
         """Open `opened_as` (by default `path`).
@@ -64,8 +64,10 @@ class BoundedFile:
         try:
             status = os.fstat(self._descriptor)
             self._refuse_irregular(status.st_mode)
-            self.stamp = FileStamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-            if expected is not None and self.stamp != expected:
+            self.stamp = stamp = FileStamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+            #: Bytes in the file when it was opened.
+            self.size = stamp.size
+            if expected is not None and stamp != expected:
                 raise UnreadableFileError(path, "it changed since it was first read")
         except BaseException:
             self.close()
@@ -75,11 +77,6 @@ class BoundedFile:
         if not stat.S_ISREG(mode):
             kind = _IRREGULAR_KINDS.get(stat.S_IFMT(mode), FileKind.DEVICE)
             raise NotAnImageError(self.path, kind.value, kind)
-
-    @property
-    def size(self) -> int:
-        """Bytes in the file when it was opened."""
-        return self.stamp.size
 
     def __enter__(self) -> BoundedFile:
         return self

@@ -95,11 +95,12 @@ class _Records:
         self.left -= 1
         if self.left < 0:
             raise self.file.malformed(f"{self.span.what} has more than {MAX_VERSION_RECORDS} records")
-        if not (self.start <= at and at + record.size <= self.start + len(self.window)):
+        into = at - self.start
+        if into < 0 or into + record.size > len(self.window):
             size = max(record.size, min(_WINDOW, self.span.size - at))
             self.window = self.span.read(self.file, at, size)
-            self.start = at
-        return record.unpack_from(self.window, at - self.start)
+            self.start, into = at, 0
+        return record.unpack_from(self.window, into)
 
     def chain(self, record: Struct, at: int) -> Iterator[tuple[int, tuple[int, ...]]]:
         """The records from `at` on, each with its place; the last field is the distance to the next, 0 ends."""
@@ -140,7 +141,7 @@ def _read_needs(
         library = decode_name(strings.find(library_at, "a file name in DT_VERNEED"))
         versions = []
         for _, (_, flags, index, name_at, _) in records.chain(version_record, at + first):
-            name = decode_name(strings.find(name_at, "a version name in DT_VERNEED"))
+            name = strings.find(name_at, "a version name in DT_VERNEED")
             version = _make_version(name, library, flags & _VER_FLG_WEAK)
             versions.append(version)
             by_index[index & _INDEX_MASK] = version
@@ -161,13 +162,13 @@ def _read_definitions(
     for at, (revision, flags, index, _, _, first, _) in records.chain(definition_record, 0):
         records.judge_revision(revision)
         name_at, _ = records.unpack(name_record, at + first)
-        name = decode_name(strings.find(name_at, "a version name in DT_VERDEF"))
+        name = strings.find(name_at, "a version name in DT_VERDEF")
         version = _make_version(name, None, flags & (_VER_FLG_WEAK | _VER_FLG_BASE))
         by_index[index & _INDEX_MASK] = version
         yield version
 
 
 @lru_cache(maxsize=1024)
-def _make_version(name: str, library: str | None, flags: int) -> SymbolVersion:
+def _make_version(name: bytes, library: str | None, flags: int) -> SymbolVersion:
     """Every file of a process needs the same few versions of libc."""
-    return SymbolVersion(name, False, library, bool(flags & _VER_FLG_WEAK), bool(flags & _VER_FLG_BASE))
+    return SymbolVersion(decode_name(name), False, library, bool(flags & _VER_FLG_WEAK), bool(flags & _VER_FLG_BASE))
