@@ -294,19 +294,25 @@ def choose_state(settings: Settings, name: str | None) -> State:
 
 def judge_prebuilt(path: str, *, settings: Settings, state: State, wanted: Target | None) -> PrebuiltVerdict:
     """As `check_prebuilt`, with the file's identity and image."""
-    from linkcheck.elf.examine import correct_identity, examine
-    from linkcheck.errors import MalformedElfError, UnreadableFileError
-    from linkcheck.inputs.process import ExaminedFile
+    from linkcheck.elf.kind import correct_identity
+    from linkcheck.elf.link_view import LinkView, read_link_view
+    from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
+    from linkcheck.inputs.process import Examiner
     from linkcheck.inputs.shown import show_file, show_identity
-    from linkcheck.model import Check, Finding
+    from linkcheck.model import Check, FileKind, Finding
     from linkcheck.report.report import Report
     from linkcheck.rules.rule import Candidate
+    from linkcheck.value import replace
 
-    identity, image = examine(path)
-    shown = show_file(ExaminedFile(identity, image), str)
+    examined = Examiner().examine(path)
+    identity, image = examined.identity, examined.image
     try:
-        results = _check_file(Candidate(shown.identity, shown.image, wanted, state), settings)
-    except (MalformedElfError, UnreadableFileError) as error:
+        view = read_link_view(path) if identity.kind is FileKind.SHARED_OBJECT else LinkView()
+        if view.caution:
+            identity = replace(identity, detail=view.caution)
+        shown = show_file(replace(examined, identity=identity), str)
+        results = _check_file(Candidate(shown.identity, shown.image, wanted, state, view.fault), settings)
+    except (MalformedElfError, UnreadableFileError, NotAnImageError) as error:
         # The symbol table is read only when a rule asks. What it cannot give puts all that was read before in doubt.
         identity, image = correct_identity(identity, error), None
         results = _check_file(Candidate(show_identity(identity, str), None, wanted, state), settings)

@@ -102,9 +102,16 @@ class BoundedFile:
         end = offset + size
         if end <= len(self._head):
             return self._head[offset:end]
-        if end > self.size:
-            raise self.malformed(f"{what} needs bytes {offset:#x} to {end:#x}, but the file has {self.size:#x} bytes")
+        self.require(offset, size, what)
         return self._pread(offset, size)
+
+    def require(self, offset: int, size: int, what: str) -> None:
+        """Raise MalformedElfError unless the file has `size` bytes at `offset`."""
+        end = offset + size
+        if end > self.size:
+            raise self.malformed(
+                f"truncated: {what} takes the bytes {offset:#x} to {end:#x}, but the file has {self.size:#x}"
+            )
 
     def malformed(self, reason: str) -> MalformedElfError:
         """The error that says `reason` about this file, to be raised by the caller."""

@@ -1,7 +1,8 @@
 """Reads the ELF header and the program headers, and maps addresses to the file. It follows none of them.
 
 Source: gABI "ELF Header" and "Program Header"; PN_XNUM from <elf.h>. What glibc refuses here (elf/dl-load.c,
-open_verify: class, byte order, versions, e_phentsize) is malformed; a file of another purpose is no image.
+open_verify: class, byte order, versions, e_phentsize) is malformed. The section headers' place is only noted: ld.so
+does not look at it (link_view.py does).
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from linkcheck.elf.bounded_file import Span
 from linkcheck.elf.layout import find_layout
-from linkcheck.elf.limits import MAX_PROGRAM_HEADERS, MAX_SEGMENTS
+from linkcheck.elf.limits import MAX_SEGMENTS
 from linkcheck.errors import NotAnImageError
-from linkcheck.model import FileKind, Target
+from linkcheck.model import Target
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -24,9 +25,12 @@ _IDENT_SIZE = 16
 _CLASSES = {1: 32, 2: 64}
 _BYTE_ORDERS: dict[int, ByteOrder] = {1: "little", 2: "big"}
 
+ET_REL = 1
 ET_EXEC = 2
 ET_DYN = 3
-_OTHER_KINDS = {1: FileKind.RELOCATABLE, 4: FileKind.CORE}
+ET_CORE = 4
+#: What a linker has finished. Only of these the program headers are read: a core dump may have a million.
+LINKED_TYPES = frozenset({ET_EXEC, ET_DYN})
 
 PT_LOAD = 1
 PT_DYNAMIC = 2
@@ -37,7 +41,7 @@ PT_GNU_STACK = 0x6474E551
 PF_X = 1
 #: PT_GNU_EH_FRAME and PT_GNU_PROPERTY are kept only because they say where something begins (count.py).
 _FOLLOWED_TYPES = frozenset({PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_TLS, PT_GNU_STACK, 0x6474E550, 0x6474E553})
-#: e_phnum of a file whose real count stands in sh_info of section header 0.
+#: e_phnum of a file whose real count stands in a section header, where neither ld.so nor Linux looks.
 _PN_XNUM = 0xFFFF
 
 
@@ -54,7 +58,10 @@ class Segment(Value):
 
 
 class Header(Value):
-    """The ELF header's facts, the program headers to follow, in file order, and the section headers' place."""
+    """The ELF header's facts, the program headers to follow, in file order, and the section headers' place.
+
+    What is said of section headers is as the file has it (e_shoff, e_shnum, e_shentsize, e_shstrndx), unchecked.
+    """
 
     layout: Layout
     machine: int
@@ -65,6 +72,8 @@ class Header(Value):
     segments: tuple[Segment, ...]
     section_offset: int
     section_count: int
+    section_entry_size: int
+    section_names: int
 
     @property
     def target(self) -> Target:
@@ -90,8 +99,7 @@ class Header(Value):
 def read_header(file: BoundedFile) -> Header:
     """The header of `file`.
 
-    Raises NotAnImageError when it is not ELF, or an ELF file that is neither ET_EXEC nor ET_DYN, and
-    MalformedElfError when the headers do not fit the file.
+    Raises NotAnImageError when it is not ELF, and MalformedElfError when the headers do not fit the file.
     """
     head = file.load_head()
     if head[:4] != _MAGIC:
@@ -99,25 +107,18 @@ def read_header(file: BoundedFile) -> Header:
     layout = _judge_ident(file, head)
     size = _IDENT_SIZE + layout.header.size
     if len(head) < size:
-        raise file.malformed(f"it ends after {len(head)} of the {size} bytes of the ELF header")
+        raise file.malformed(f"truncated: it has {len(head)} bytes, and the ELF header takes {size}")
     fields = layout.header.unpack_from(head, _IDENT_SIZE)
-    type_, machine, version, _, phoff, shoff, _, _, phentsize, phnum, shentsize, shnum, _ = fields
-    if type_ not in (ET_EXEC, ET_DYN):
-        kind = _OTHER_KINDS.get(type_, FileKind.OTHER_ELF)
-        raise NotAnImageError(file.path, f"{kind.value} (e_type {type_})", kind)
+    type_, machine, version, _, phoff, shoff, _, _, phentsize, phnum, shentsize, shnum, names = fields
     if version != 1:
         raise file.malformed(f"e_version is {version}, and only 1 is defined")
-    if shoff == 0 or shentsize != layout.section_header.size:
-        shoff = shnum = 0
-    if phnum == _PN_XNUM:
-        phnum = _read_extended_count(file, layout, shoff)
-    segments = _read_segments(file, layout, phoff, phnum, phentsize) if phnum else ()
-    return Header(layout, machine, head[7], head[8], type_, segments, shoff, shnum)
+    segments = _read_segments(file, layout, phoff, phnum, phentsize) if type_ in LINKED_TYPES else ()
+    return Header(layout, machine, head[7], head[8], type_, segments, shoff, shnum, shentsize, names)
 
 
 def _judge_ident(file: BoundedFile, head: bytes) -> Layout:
     if len(head) < _IDENT_SIZE:
-        raise file.malformed(f"it ends after {len(head)} of the {_IDENT_SIZE} bytes of e_ident")
+        raise file.malformed(f"truncated: it has {len(head)} bytes, and the ELF identification takes {_IDENT_SIZE}")
     bits = _CLASSES.get(head[4])
     order = _BYTE_ORDERS.get(head[5])
     if bits is None:
@@ -129,21 +130,15 @@ def _judge_ident(file: BoundedFile, head: bytes) -> Layout:
     return find_layout(bits, order)
 
 
-def _read_extended_count(file: BoundedFile, layout: Layout, shoff: int) -> int:
-    if shoff == 0:
-        raise file.malformed("e_phnum is PN_XNUM (0xffff), but there is no section header to hold the real count")
-    raw = file.read(shoff, layout.section_header.size, "section header 0")
-    count: int = layout.section_header.unpack(raw)[7]
-    return count
-
-
 def _read_segments(file: BoundedFile, layout: Layout, phoff: int, phnum: int, phentsize: int) -> tuple[Segment, ...]:
     record = layout.program_header
+    if phnum == 0:
+        raise file.malformed("it has no program headers, so nothing of it can be loaded")
+    if phnum == _PN_XNUM:
+        raise file.malformed("e_phnum is PN_XNUM (more than 65534 program headers), which ld.so does not read")
     if phentsize != record.size:
-        raise file.malformed(f"e_phentsize is {phentsize}, but a program header has {record.size} bytes")
-    if phnum > MAX_PROGRAM_HEADERS:
-        raise file.malformed(f"{phnum} program headers; more than {MAX_PROGRAM_HEADERS} are not read")
-    raw = file.read(phoff, phnum * record.size, f"the table of {phnum} program headers (e_phoff)")
+        raise file.malformed(f"e_phentsize is {phentsize}, not {record.size}")
+    raw = file.read(phoff, phnum * record.size, f"the program header table (e_phoff, {phnum} program headers)")
     segments = []
     for fields in record.iter_unpack(raw):
         if layout.bits == 64:

@@ -12,9 +12,10 @@ import stat
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.contents import Contents
-from linkcheck.elf.elf_kind import identify_elf
 from linkcheck.elf.limits import HEAD_SIZE
+from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
 from linkcheck.model import FileIdentity, FileKind
+from linkcheck.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +61,20 @@ def identify(path: str) -> FileIdentity:
         os.close(descriptor)
 
 
+def correct_identity(
+    identity: FileIdentity, error: MalformedElfError | UnreadableFileError | NotAnImageError
+) -> FileIdentity:
+    """`identity` as `error` shows it to be: raised by the reader or, later, by the image's symbol table."""
+    if isinstance(error, MalformedElfError):
+        kind: FileKind | None = FileKind.MALFORMED_ELF
+    elif isinstance(error, UnreadableFileError):
+        kind = FileKind.UNREADABLE
+    else:
+        kind = error.kind  # the reader saw more, or the file was replaced in between
+    kind = kind or FileKind.DATA
+    return replace(identity, kind=kind, detail="" if error.reason == kind.value else error.reason)
+
+
 def _special_kind(mode: int) -> FileKind | None:
     """The kind of what is no regular file, by st_mode (man 7 inode); None for a regular file."""
     if stat.S_ISREG(mode):
@@ -100,8 +115,10 @@ def _identify_contents(contents: Contents) -> FileIdentity:
     if not contents.head:
         return FileIdentity(contents.path, FileKind.EMPTY)
     if contents.head.startswith(b"\x7fELF"):
-        return identify_elf(contents)
-    # What is not ELF is the rare case, so its modules are read only here.
+        from linkcheck.elf.elf_kind import identify_elf
+
+        return identify_elf(contents.path)
+    # What is no image is the rare case, so the modules are read only here.
     from linkcheck.elf.archive_kind import identify_archive
     from linkcheck.elf.binary_kind import identify_binary
     from linkcheck.elf.text_kind import identify_text

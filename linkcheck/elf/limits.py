@@ -12,9 +12,8 @@ HEAD_SIZE = 4096
 #: Bytes of one read of a table that is walked from end to end.
 BLOCK_SIZE = 1 << 20
 
-#: Program headers of one file (linkers make about ten), and how many of them may be of the kinds that are followed.
+#: Program headers of the kinds that are followed; linkers make about ten, and a file has at most 65,534 of all kinds.
 #: Bounds header.py.
-MAX_PROGRAM_HEADERS = 1 << 17
 MAX_SEGMENTS = 1 << 12
 
 #: Section headers looked at as extra evidence; with more, they count as absent. Bounds sections.py.

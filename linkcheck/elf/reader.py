@@ -28,7 +28,10 @@ from linkcheck.elf.dynamic import (
     read_dynamic,
 )
 from linkcheck.elf.header import (
+    ET_CORE,
     ET_EXEC,
+    ET_REL,
+    LINKED_TYPES,
     PF_X,
     PT_GNU_STACK,
     PT_INTERP,
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
 
 #: Bytes of the smallest page of any machine that Linux and glibc support.
 SMALLEST_PAGE = 4096
+_OTHER_KINDS = {ET_REL: FileKind.RELOCATABLE, ET_CORE: FileKind.CORE}
 
 #: Tags whose value is, or leads to, a place in the string table.
 _NAMING_TAGS = frozenset(
@@ -73,27 +77,38 @@ def read_image(path: str) -> Image:
     A static executable has no PT_DYNAMIC and gives an image without needs and symbols.
 
     Raises UnreadableFileError when the file cannot be opened or read, NotAnImageError when no process could map it
-    (not ELF; relocatable, core or debug-only; no segment to load; not a regular file), and MalformedElfError when its
-    numbers do not fit the file.
+    (not ELF; relocatable, core or debug-only; not a regular file), and MalformedElfError when its numbers do not fit
+    the file, or leave nothing to map.
     """
     with BoundedFile(path) as file:
-        header = read_header(file)
-        try:
-            return _read_facts(file, header)
-        except MalformedElfError:
-            _refuse_debug_companion(file, header)
-            raise
+        return describe_image(file, read_header(file))
+
+
+def describe_image(file: BoundedFile, header: Header) -> Image:
+    """The same of an open file whose header was read; raises what `read_image` raises."""
+    if header.type not in LINKED_TYPES:
+        kind = _OTHER_KINDS.get(header.type, FileKind.OTHER_ELF)
+        raise NotAnImageError(file.path, f"{kind.value} (e_type {header.type})", kind)
+    try:
+        return _read_facts(file, header)
+    except MalformedElfError:
+        _refuse_debug_companion(file, header)
+        raise
 
 
 def _read_facts(file: BoundedFile, header: Header) -> Image:
     loads = [segment for segment in header.segments if segment.type == PT_LOAD]
     if not loads:
-        raise NotAnImageError(file.path, "an ELF file without a PT_LOAD segment", FileKind.OTHER_ELF)
+        raise file.malformed("it has no PT_LOAD segment, so nothing of it can be loaded")
     for number, load in enumerate(loads):
         end = load.offset + load.file_size
         if end > file.size:
             raise file.malformed(
-                f"PT_LOAD segment {number} ends at byte {end:#x}, but the file has {file.size:#x} bytes (truncated?)"
+                f"truncated: PT_LOAD segment {number} ends at byte {end:#x}, but the file has {file.size:#x} bytes"
+            )
+        if load.file_size > load.memory_size:
+            raise file.malformed(
+                f"PT_LOAD segment {number} has {load.file_size} bytes in the file and {load.memory_size} in memory"
             )
     _check_order(file, loads)
     dynamic = read_dynamic(file, header)
@@ -135,6 +150,19 @@ def _check_order(file: BoundedFile, loads: Sequence[Segment]) -> None:
             )
 
 
+def _check_alignment(file: BoundedFile, header: Header) -> None:
+    """Refuse what every ld.so refuses of a library: "ELF load command address/offset not page-aligned" (glibc
+    _dl_map_object_from_fd). Before 2.35 it asked for p_align in place of the page; Linux maps programs otherwise.
+    """
+    loads = (segment for segment in header.segments if segment.type == PT_LOAD)
+    for number, load in enumerate(loads):
+        if (load.address - load.offset) % SMALLEST_PAGE:
+            raise file.malformed(
+                f"PT_LOAD segment {number}: address {load.address:#x} and offset {load.offset:#x} differ in alignment, "
+                f"modulo a page of {SMALLEST_PAGE} bytes"
+            )
+
+
 def _refuse_debug_companion(file: BoundedFile, header: Header) -> None:
     if is_debug_companion(file, header):
         raise NotAnImageError(file.path, FileKind.DEBUG_ONLY.value, FileKind.DEBUG_ONLY) from None
@@ -144,7 +172,7 @@ def _describe_static(file: BoundedFile, header: Header) -> Image:
     _refuse_debug_companion(file, header)
     if header.type != ET_EXEC:
         # glibc: "object file has no dynamic section"
-        raise NotAnImageError(file.path, "an ET_DYN file without PT_DYNAMIC", FileKind.OTHER_ELF)
+        raise file.malformed("ET_DYN without a PT_DYNAMIC segment, so it exports nothing and ld.so refuses it")
     from linkcheck.elf.static_symbols import StaticSymbols
 
     return Image(
@@ -174,6 +202,8 @@ def _describe_dynamic(file: BoundedFile, header: Header, dynamic: DynamicSection
     kind = FileKind.EXECUTABLE
     if header.type != ET_EXEC:
         kind = judge_et_dyn(flags_1=flags_1, has_interpreter=interpreter is not None, has_soname=soname is not None)
+        if kind is FileKind.SHARED_OBJECT:
+            _check_alignment(file, header)
     return Image(
         path=file.path,
         kind=kind,

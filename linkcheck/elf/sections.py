@@ -64,7 +64,7 @@ def _read_records(file: BoundedFile, header: Header) -> Sequence[tuple[int, ...]
     """The fields of every section header, in the order of the file."""
     record = header.layout.section_header
     offset, count = header.section_offset, header.section_count
-    if offset == 0:
+    if offset == 0 or header.section_entry_size != record.size:
         return ()
     try:
         if count == 0:  # more than 0xff00 sections: the real count is sh_size of header 0

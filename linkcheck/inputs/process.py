@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from linkcheck.elf.pie import explain_kind
 from linkcheck.elf.reader import read_image
 from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
 from linkcheck.loader.load import Dlopen, load
@@ -52,14 +53,14 @@ class Examiner:
         if examined is None:
             try:
                 image = read_image(path)
-                examined = ExaminedFile(FileIdentity(path, image.kind, target=image.target), image)
+                identity = FileIdentity(path, image.kind, explain_kind(image), target=image.target)
+                examined = ExaminedFile(identity, image)
             except (MalformedElfError, NotAnImageError, UnreadableFileError) as error:
                 # Imported only for what is no image: a verdict that ends the check, not the hot path.
-                from linkcheck.elf.examine import correct_identity
-                from linkcheck.elf.kind import identify
+                from linkcheck.elf.kind import correct_identity, identify
 
                 identity = identify(path)
-                if identity.kind in IMAGE_KINDS:  # the reader looks deeper
+                if identity.kind in IMAGE_KINDS:  # the file was replaced in between
                     identity = correct_identity(identity, error)
                 examined = ExaminedFile(identity, None)
             self.known[path] = examined

@@ -2,14 +2,18 @@
 
 ## What it checks
 
-That an ELF file fits itself: its header, program header table, segments, dynamic section and section header table lie
-inside the file and have the sizes that the ELF format gives them.
+That an ELF file fits itself: its header, program header table, segments and dynamic section lie inside the file and
+have the sizes that the ELF format gives them.
+
+The section header table is asked about only where a file is to be linked (`linkcheck prebuilt`): linkers refuse a
+library whose table is cut off or contradicts the header. ld.so does not look at it and loads the library, so
+`linkcheck verify`, which asks what a process loads, accepts it.
 
 ## Why it matters
 
 A cut-off file looks like a library by name, size and first bytes. Linkers refuse it ("file too short", "file format
-not recognized"), and ld.so may still load it when only its end is gone. Nothing that such a file says about itself
-can be trusted, so no other verdict is given.
+not recognized"), and so does ld.so, unless only the section header table at its end is gone. Nothing that a malformed
+file says about itself can be trusted, so no other verdict is given.
 
 ## Bad
 
@@ -39,7 +43,9 @@ None.
 
 ## What it cannot see
 
-Damage that leaves every bound intact, such as a block of zeros within the code.
+Damage that leaves every bound intact, such as a block of zeros within the code. Segments whose address and offset agree
+modulo a page and not modulo their alignment, as some tools leave them: glibc before 2.35 refuses these, later ones
+load them.
 """
 
 from __future__ import annotations
@@ -58,9 +64,11 @@ if TYPE_CHECKING:
 
 META = RuleMeta("LC103", "malformed-elf", "an ELF file is cut off or contradicts itself", Severity.ERROR, "0.1")
 
+_REMEDY = "Build, copy or download the file again, and compare its size and checksum with the source."
+
 
 def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]:
-    """Yield a finding when the candidate is ELF and does not fit itself; `settings` do not matter."""
+    """Yield a finding when the candidate is ELF and does not fit itself, or its use; `settings` do not matter."""
     identity = candidate.identity
     if identity.kind is FileKind.MALFORMED_ELF:
         yield Finding(
@@ -72,9 +80,23 @@ def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]
                 f"{identity.path} is a malformed ELF file: {identity.detail}. Linkers refuse it, and nothing else "
                 "that it says can be trusted."
             ),
-            remedy="Build, copy or download the file again, and compare its size and checksum with the source.",
+            remedy=_REMEDY,
             primary=Location(identity.path),
             evidence={"reason": identity.detail},
+        )
+    elif candidate.link_fault:
+        yield Finding(
+            code=META.code,
+            name=META.name,
+            severity=META.severity,
+            confidence=Confidence.HIGH,
+            message=(
+                f"{identity.path} is a malformed ELF file: {candidate.link_fault}. ld.so does not look at section "
+                "headers and would load it, but linkers refuse it."
+            ),
+            remedy=_REMEDY,
+            primary=Location(identity.path),
+            evidence={"reason": candidate.link_fault},
         )
     elif identity.target is None:
         yield Check(META.code, identity.path, Outcome.NOT_APPLICABLE, "the file is not ELF (LC101)")

@@ -34,6 +34,8 @@ class Candidate(Value):
     wanted: Target | None = None
     #: The state whose owner library it would stand in for (`prebuilt`); None when it only has to be loadable.
     stands_for: State | None = None
+    #: Why linkers refuse it although ld.so loads it, or ""; asked only of what is to be linked (`prebuilt`).
+    link_fault: str = ""
 
 
 class Rule(Value):

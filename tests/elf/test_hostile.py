@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from linkcheck.elf.reader import read_image
-from linkcheck.errors import LinkcheckError, MalformedElfError, NotAnImageError
+from linkcheck.errors import LinkcheckError, MalformedElfError
 from tests.elf.builder import LAYOUTS, Built, Plan, Sym, build
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ def _late_gnu_start(built: Built) -> None:
 
 
 def _endless_segments(built: Built) -> None:
+    """Where e_phnum says to look, section header 0 has the most that its field can hold."""
     wide = built.plan.bits == 64
     section_at = int.from_bytes(built.data[40:48] if wide else built.data[32:36], built.plan.order)  # type: ignore[arg-type]
     built.patch(56 if wide else 44, "H", 0xFFFF)
@@ -167,7 +168,7 @@ _DAMAGE: dict[str, tuple[Callable[[Built], None], str]] = {
         lambda built: built.patch(32 if built.plan.bits == 64 else 28, _word(built), 0xFFFF_F000),
         "program headers",
     ),
-    "extended count": (_endless_segments, "4294967295 program headers"),
+    "extended count": (_endless_segments, "PN_XNUM"),
     "load past the end": (_segment("LOAD", 32, 16, 0x7FFF_FFFF), "PT_LOAD segment 0 ends at byte 0x7fffffff"),
     "dynamic nowhere": (_segment("DYNAMIC", 16, 8, 0xDEAD_0000), "PT_DYNAMIC is at address 0xdead0000"),
     "dynamic empty": (_segment("DYNAMIC", 32, 16, 0), "PT_DYNAMIC"),
@@ -232,7 +233,7 @@ def test_a_file_cut_off_anywhere_is_malformed(tmp_path: Path, layout: tuple[int,
 def _write_sparse(folder: Path, built: Built, size: int) -> str:
     """`built` stretched by zeros to `size` bytes, all of them in its PT_LOAD."""
     wide = built.plan.bits == 64
-    built.patch(built.find_segment("LOAD") + (32 if wide else 16), _word(built), size)
+    built.patch(built.find_segment("LOAD") + (32 if wide else 16), _word(built) * 2, size, size)
     path = Path(_write(folder, built.data))
     with path.open("r+b") as stream:
         stream.truncate(size)
@@ -360,18 +361,16 @@ def test_a_dynamic_section_of_a_gigabyte_is_bounded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kept", "words"), [(1, "segments to follow"), (0x1234, "PT_LOAD")])
-def test_a_hundred_thousand_program_headers_are_bounded(tmp_path: Path, kept: int, words: str) -> None:
+def test_as_many_program_headers_as_there_can_be_are_bounded(tmp_path: Path, kept: int, words: str) -> None:
     built = build(replace(_PLAN, sections=True))
-    section_at = int.from_bytes(built.data[40:48], "little")
     place = len(built.data)
-    built.data += bytes(56) * 100_000
-    for number in range(100_000):
+    built.data += bytes(56) * 65_534
+    for number in range(65_534):
         built.patch(place + 56 * number, "I", kept)
     built.patch(32, "Q", place)
-    built.patch(56, "H", 0xFFFF)
-    built.patch(section_at + 44, "I", 100_000)
+    built.patch(56, "H", 65_534)
     path = _write(tmp_path, built.data)
-    with _little_time_and_memory(), pytest.raises((MalformedElfError, NotAnImageError), match=words):
+    with _little_time_and_memory(), pytest.raises(MalformedElfError, match=words):
         read_image(path)
 
 

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from linkcheck.elf.kind import identify
+from linkcheck.elf.link_view import read_link_view
 from linkcheck.elf.text_kind import linker_script_libraries
 from linkcheck.model import FileKind, Target
 from tests.elf.hand_made import SHAPES, write_core, write_shared_object
@@ -374,12 +375,27 @@ def test_no_bytes_confuse_it(start: bytes, rest: bytes, patch: list[tuple[int, i
     assert identity.kind is not FileKind.UNREADABLE
 
 
-def test_a_section_table_far_beyond_the_file_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("offset", [1 << 63, 60])
+def test_a_broken_section_table_is_a_linker_s_business(offset: int, tmp_path: Path) -> None:
+    """ld.so does not look at it, so the file is the library that its segments say it is."""
     path = write_shared_object(tmp_path / "lib.so", SHAPES["x86-64"], soname=None, exports=())
     content = bytearray(path.read_bytes())
-    struct.pack_into("<Q", content, 40, 1 << 63)
+    struct.pack_into("<Q", content, 40, len(content) - offset if offset < len(content) else offset)
     struct.pack_into("<HHH", content, 58, 64, 5, 4)
     path.write_bytes(bytes(content))
+    identity = identify(str(path))
+    assert (identity.kind, identity.detail) == (FileKind.SHARED_OBJECT, "")
+    assert "the section header table" in read_link_view(str(path)).fault
+
+
+def test_an_object_whose_section_table_is_cut_off_is_malformed(tmp_path: Path) -> None:
+    """Nothing but the section table says what an object holds."""
+    shape = SHAPES["x86-64"]
+    content = bytearray(shape.header(1, program_offset=0, program_count=0))
+    struct.pack_into("<Q", content, 40, 64)
+    struct.pack_into("<HHH", content, 58, 64, 5, 4)
+    path = tmp_path / "cut.o"
+    path.write_bytes(bytes(content) + bytes(100))
     identity = identify(str(path))
     assert identity.kind is FileKind.MALFORMED_ELF
     assert "the section header table" in identity.detail

@@ -36,7 +36,7 @@ UNWANTED = {
     "typing_extensions": "only for type checkers",
     "importlib.metadata": "the version stands in linkcheck/__init__.py",
     "linkcheck.elf.kind": "only for what is no ELF image",
-    "linkcheck.elf.examine": "only for what is no ELF image",
+    "linkcheck.elf.link_view": "only for what is to be linked",
     "linkcheck.elf.references": "only when nothing else tells whether a use was bound already",
     "linkcheck.elf.static_symbols": "only for an executable without PT_DYNAMIC",
     "linkcheck.policy.one_off": "only for --require-needed and its kin",
