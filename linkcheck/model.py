@@ -422,6 +422,8 @@ class Unresolved(Value):
     similar: tuple[str, ...] = ()
     #: Why the search ended before it had looked everywhere, or "": then nothing says that the file is missing.
     given_up: str = ""
+    #: The path of ld.so.cache and why nothing can be looked up in it, or "": ld.so passes over such a cache.
+    cache_fault: str = ""
 
 
 class Opened(Value):

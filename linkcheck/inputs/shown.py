@@ -100,6 +100,7 @@ def _show_unresolved(unresolved: Unresolved, show: Show) -> Unresolved:
         rejected=_show_attempts(unresolved.rejected, show),
         elsewhere=show_all(unresolved.elsewhere),
         similar=show_all(unresolved.similar),
+        cache_fault=one_line(unresolved.cache_fault),
     )
 
 

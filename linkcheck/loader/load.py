@@ -155,7 +155,14 @@ class _Loading:
         result = self._search(requester, name, special)
         if isinstance(result, Missing):
             self.unresolved.append(
-                Unresolved(requester.index, name, result.directories, result.rejected, given_up=result.given_up)
+                Unresolved(
+                    requester.index,
+                    name,
+                    result.directories,
+                    result.rejected,
+                    given_up=result.given_up,
+                    cache_fault=result.cache_fault,
+                )
             )
             return None
         image = result.image

@@ -63,6 +63,8 @@ class Missing(Value):
     tried: tuple[Attempt, ...]
     #: Why the search ended early, or "".
     given_up: str = ""
+    #: Why nothing could be looked up in ld.so.cache, or "".
+    cache_fault: str = ""
 
     @property
     def rejected(self) -> tuple[Attempt, ...]:
@@ -103,10 +105,10 @@ class _GivenUpError(Exception):
 class _Trail:
     """What one search has looked at so far."""
 
-    __slots__ = ("directories", "given_up", "tried")
+    __slots__ = ("cache_fault", "directories", "given_up", "tried")
 
     def __init__(self) -> None:
-        self.given_up = ""
+        self.given_up = self.cache_fault = ""
         self.directories: list[str] = []
         self.tried: list[Attempt] = []
 
@@ -184,7 +186,7 @@ def _settle(system: System, image: Image | None, path: str, found_by: FoundBy, t
     tried = tuple(trail.tried)
     if image is None:
         directories = unique(system.display(directory) for directory in trail.directories)
-        return Missing(system.share(directories), tried, trail.given_up)
+        return Missing(system.share(directories), tried, trail.given_up, trail.cache_fault)
     return Found(image, path, found_by, tried)
 
 
@@ -236,6 +238,7 @@ def _steps(
     cached = system.look_up_cache(name, target, hwcaps)
     if cached and not (places.no_defaults and _below(cached, system.default_directories(target))):
         yield FoundBy.CACHE, iter((cached,))
+    trail.cache_fault = system.cache_fault(target)
     configured = system.configured_directories(target)
     if configured:
         defaults = system.default_directories(target) if places.no_defaults else ()

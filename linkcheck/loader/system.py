@@ -62,6 +62,7 @@ class System:
         self._images: dict[tuple[int, int], Image] = {}
         self._processors: dict[Target, Processor] = {}
         self._caches: dict[Target, LoaderCache | None] = {}
+        self._cache_faults: dict[Target, str] = {}
         self._cached: dict[tuple[str, Target], str | None] = {}
         self._configured: tuple[str, ...] | None = None
         self._defaults: dict[Target, tuple[str, ...]] = {}
@@ -148,6 +149,12 @@ class System:
             self._cached[key] = cache.look_up(name, hwcaps) if cache is not None else None
         return self._cached[key]
 
+    def cache_fault(self, target: Target) -> str:
+        """The path of ld.so.cache and why programs for `target` cannot use it; "" when they can, or there is none."""
+        cache = self._cache(target)
+        fault = self._cache_faults.get(target) if cache is None else cache.unusable
+        return f"{self.display(CACHE)}: {fault}" if fault else ""
+
     def configured_directories(self, target: Target) -> tuple[str, ...]:
         """The directories of ld.so.conf where a sysroot has no cache yet, and () otherwise: ld.so never reads it."""
         if self.files.is_host or self._inhibit_cache or self._cache(target) is not None:
@@ -164,6 +171,9 @@ class System:
         if target not in self._caches:
             try:
                 self._caches[target] = LoaderCache(self.files.read(CACHE, CACHE_LIMIT), target)
-            except OSError:
+            except (FileNotFoundError, NotADirectoryError):
                 self._caches[target] = None
+            except OSError as error:
+                self._caches[target] = None
+                self._cache_faults[target] = f"cannot be read: {error.strerror or error}"
         return self._caches[target]

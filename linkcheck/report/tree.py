@@ -166,6 +166,8 @@ def _draw_missing(unresolved: Unresolved, lead: str, stem: str) -> Iterator[str]
         yield f"{stem}    {printable(attempt.path)}: {printable(attempt.reason)}"
     for directory in unresolved.directories:
         yield f"{stem}    not in {printable(directory)}"
+    if unresolved.cache_fault:
+        yield f"{stem}    nor looked up in {printable(unresolved.cache_fault)}"
     for path in unresolved.elsewhere:
         yield f"{stem}    there is {printable(path)}, which no search path reaches"
     for path in unresolved.similar:

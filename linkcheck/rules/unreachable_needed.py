@@ -52,7 +52,7 @@ from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Sever
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.long_lists import MOST_SHOWN, as_evidence, as_lines, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import library_path_line, listed
+from linkcheck.rules.wording import cache_line, library_path_line, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +85,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             META.severity,
             Confidence.HIGH,
             f"{path} needs {unresolved.needed}, which exists at {listed(shorten(unresolved.elsewhere))}, but no search "
-            f"path of {path} leads there. Searched:" + as_lines(unresolved.directories),
+            f"path of {path} leads there. Searched:" + as_lines(unresolved.directories) + cache_line(unresolved),
             "\n".join(
                 (
                     f"Give {path} a search path of its own:",
@@ -102,6 +102,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
                 "searched": as_evidence(unresolved.directories),
                 "exists": as_evidence(unresolved.elsewhere),
                 "add": origin,
+                "cache": unresolved.cache_fault or None,
             },
         )
     if unsearched:

@@ -33,6 +33,8 @@ $ linkcheck verify runner
 * The library belongs to the target machine (a driver, a toolkit): list it under `external`, or pass `--library-path`.
 * Only the unversioned development name is there: the file that the recorded SONAME names has to be there too.
 * It was never shipped: ship it and add a relative search path.
+* ld.so.cache cannot be used (cut off, of another format, not readable), and only it leads to the library. The finding
+  says so: let `ldconfig` write it again.
 
 ## Options
 
@@ -53,7 +55,7 @@ from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Sever
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.long_lists import as_evidence, as_lines, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import chain_text, counted, library_path_line, listed
+from linkcheck.rules.wording import cache_line, chain_text, counted, library_path_line, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,6 +130,7 @@ def _finding(load_set: LoadSet, unresolved: Unresolved) -> Finding:
         message += as_lines(unresolved.directories)
     else:
         message += "there is no such file."
+    message += cache_line(unresolved)
     if unresolved.similar:
         verb = "is" if len(unresolved.similar) == 1 else "are"
         message += f"\nThere {verb} {listed(shorten(unresolved.similar))}, but the name that is recorded is "
@@ -157,6 +160,7 @@ def _finding(load_set: LoadSet, unresolved: Unresolved) -> Finding:
             "searched": as_evidence(unresolved.directories),
             "similar": as_evidence(unresolved.similar),
             "chain": [load_set.modules[i].image.path for i in load_set.chain(unresolved.module)],
+            "cache": unresolved.cache_fault or None,
         },
     )
 

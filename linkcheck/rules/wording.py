@@ -12,7 +12,7 @@ from linkcheck.rules.owner_names import owner_names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkcheck.model import LoadSet
+    from linkcheck.model import LoadSet, Unresolved
     from linkcheck.policy.settings import Role, Settings, State
 
 
@@ -88,6 +88,13 @@ def forbidden_by(role: Role) -> str:
 def with_article(noun: str) -> str:
     """`a runner`, `an app`."""
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def cache_line(unresolved: Unresolved) -> str:
+    """A line, with a line feed before it, about an ld.so.cache that cannot be used; "" for any other."""
+    if not unresolved.cache_fault:
+        return ""
+    return f"\nld.so.cache was of no use, and ld.so passes over it as well: {unresolved.cache_fault}."
 
 
 def library_path_line(directory: str) -> str:

@@ -51,6 +51,16 @@ def ask(show: Callable[..., tuple[int, str]]) -> Callable[..., Any]:
     return ask
 
 
+def test_the_text_says_that_the_cache_could_not_be_used() -> None:
+    missing = Unresolved(0, "libz.so", ("/lib",), cache_fault="/etc/ld.so.cache: truncated header")
+    load_set = LoadSet((Module(image("main"), None, "main", FoundBy.ROOT),), (missing,))
+    lines = render_trees([load_set], "text").splitlines()
+    assert [line.strip() for line in lines[2:4]] == [
+        "not in /lib",
+        "nor looked up in /etc/ld.so.cache: truncated header",
+    ]
+
+
 def make_graph(shop: Workshop) -> Path:
     """main finds liba by DT_RUNPATH, which finds libc1 in its second directory; libb asks for libc1 again."""
     (shop.base / "empty").mkdir()

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +17,9 @@ from linkcheck.loader.system import System
 from linkcheck.model import FoundBy, LoadSet
 from tests.loader.test_cache import needs_ldconfig, run_ldconfig
 from tests.loader.workshop import Workshop, needs_compiler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 INTERPRETER = Path("/lib64/ld-linux-x86-64.so.2")
 
@@ -124,6 +128,30 @@ class TestJudged:
         load_set = agree(shop, "bin/main")
         assert load_set.modules[1].found_by is FoundBy.CACHE
 
+    @needs_ldconfig
+    @pytest.mark.parametrize(
+        ("damage", "words"),
+        [
+            pytest.param(lambda good: b"no cache" + good[8:], "the magic is neither", id="another magic"),
+            pytest.param(lambda good: good[:60], "entries do not fit into 60 bytes", id="cut off in the entries"),
+            pytest.param(lambda good: good[:40], "truncated header", id="cut off in the header"),
+            pytest.param(lambda good: b"", "the magic is neither", id="empty"),
+        ],
+    )
+    def test_a_cache_that_ld_so_passes_over_is_said_to_be_of_no_use(
+        self, shop: Workshop, damage: Callable[[bytes], bytes], words: str
+    ) -> None:
+        shop.library("opt/libx.so", soname="libx.so.1")
+        (shop.base / "etc/ld.so.conf").write_text("/opt\n")
+        shop.executable("bin/main", needs=("libx.so.1",))
+        run_ldconfig("-r", str(shop.base), "-c", "new")
+        cache = shop.base / "etc/ld.so.cache"
+        assert agree(shop, "bin/main").unresolved == ()
+        cache.write_bytes(damage(cache.read_bytes()))
+        (missing,) = agree(shop, "bin/main").unresolved
+        assert missing.cache_fault.startswith(f"{cache}: ")
+        assert words in missing.cache_fault
+
 
 @needs_compiler[1]
 class TestAlone:
@@ -134,6 +162,17 @@ class TestAlone:
         (shop.base / "etc/ld.so.conf").write_text("/opt\n")
         shop.executable("bin/main", needs=("libx.so",))
         assert [m.found_by for m in ours(shop, "bin/main").modules] == [FoundBy.ROOT, FoundBy.CACHE]
+
+    def test_no_cache_at_all_is_no_fault_of_it(self, shop: Workshop) -> None:
+        shop.executable("bin/main", needs=("libx.so",))
+        assert [missing.cache_fault for missing in ours(shop, "bin/main").unresolved] == [""]
+
+    def test_a_cache_that_cannot_be_read_is_said_to_be_of_no_use(self, shop: Workshop) -> None:
+        (shop.base / "etc/ld.so.cache").mkdir()
+        shop.executable("bin/main", needs=("libx.so", "/opt/liby.so"))
+        faults = [missing.cache_fault for missing in ours(shop, "bin/main").unresolved]
+        # A name with a slash is not searched for, so that no cache could have helped.
+        assert faults == [f"{shop.base}/etc/ld.so.cache: cannot be read: not a regular file", ""]
 
     def test_a_dlopen_may_be_named_by_the_hosts_path(self, shop: Workshop) -> None:
         plugin = shop.library("opt/plugin.so", needs=("libx.so",), runpath="$ORIGIN")

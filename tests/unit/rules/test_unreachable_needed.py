@@ -33,6 +33,13 @@ def test_finds_a_library_beside_the_file_that_needs_it() -> None:
     assert [place.path for place in finding.related] == ["lib/libd.so"]
 
 
+def test_says_that_the_cache_could_not_be_used() -> None:
+    fault = "/etc/ld.so.cache: truncated header"
+    finding = only_finding(check(world(cache_fault=fault), PROFILE))
+    assert f"ld.so passes over it as well: {fault}." in finding.message
+    assert finding.evidence["cache"] == fault
+
+
 @pytest.mark.parametrize(
     ("path", "directory", "entry"),
     [

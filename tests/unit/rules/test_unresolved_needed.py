@@ -59,6 +59,17 @@ def test_finds_a_path_that_is_not_there() -> None:
     assert finding.message == "bin/runner needs /opt/x/libf.so, and there is no such file."
 
 
+def test_says_that_the_cache_could_not_be_used() -> None:
+    fault = "/etc/ld.so.cache: truncated header"
+    missing = Unresolved(0, "libz.so.9", ("lib",), cache_fault=fault)
+    finding = only_finding(check(load_set(runner(needed=("libz.so.9",)), unresolved=(missing,)), PROFILE))
+    assert f"ld.so.cache was of no use, and ld.so passes over it as well: {fault}." in finding.message
+    assert finding.evidence["cache"] == fault
+    usual = only_finding(check(load_set(runner(), missing=("libz.so.9",)), PROFILE))
+    assert "cache" not in usual.message
+    assert usual.evidence["cache"] is None
+
+
 def test_finds_what_is_opened_and_not_there() -> None:
     world = load_set(runner(), owner(), missing=("libplugin.so",))
     assert "bin/runner opens libplugin.so, and " in only_finding(check(world, PROFILE)).message
