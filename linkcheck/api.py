@@ -344,7 +344,7 @@ def _check_file(candidate: Candidate, settings: Settings) -> list[RuleResult]:
 def _waive(
     findings: list[Finding], settings: Settings, codes: Collection[str] = (), today: datetime.date | None = None
 ) -> tuple[ReportedFinding, ...]:
-    """`findings` with the waivers that accept them, and what is to be said about the waivers, as far as in `codes`."""
+    """`findings` with the waivers that accept them, and what the rules among `codes` have to say about the policy."""
     from linkcheck.report.report import ReportedFinding
 
     if not settings.waivers:
@@ -352,12 +352,21 @@ def _waive(
     import datetime
 
     from linkcheck.policy.waivers import apply_waivers
+    from linkcheck.rules import ALL_RULES
+    from linkcheck.rules.rule import PolicyUse
 
-    reported, about_waivers = apply_waivers(
+    waived = apply_waivers(
         findings,
         settings.waivers,
         today or datetime.date.today(),
         codes=codes,
         mangled_names=settings.mangled_names,
     )
-    return reported + tuple(ReportedFinding(finding) for finding in about_waivers)
+    use = PolicyUse(waived.unused, waived.expired)
+    about_policy = (
+        ReportedFinding(finding)
+        for rule in ALL_RULES
+        if rule.check_policy is not None and rule.meta.code in codes
+        for finding in rule.check_policy(use, settings)
+    )
+    return (*waived.reported, *about_policy)

@@ -75,8 +75,17 @@ Whether the fault is still there, when the run looked at other files.
 
 from __future__ import annotations
 
-from linkcheck.model import Severity
+from typing import TYPE_CHECKING
+
+from linkcheck.model import Confidence, Finding, Location, Severity
 from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.rules.wording import waiver_evidence, waiver_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.policy.settings import Settings
+    from linkcheck.rules.rule import PolicyUse
 
 META = RuleMeta(
     code="LC902",
@@ -86,5 +95,21 @@ META = RuleMeta(
     since="0.1",
 )
 
-#: It judges the policy, not a file; policy/waivers.py makes its findings.
-RULE = Rule(META, __doc__ or "")
+
+def check_policy(use: PolicyUse, settings: Settings) -> Iterator[Finding]:
+    """Yield a finding for each waiver that is past its day; `settings` do not matter."""
+    for waiver in use.expired:
+        yield Finding(
+            META.code,
+            META.name,
+            META.severity,
+            Confidence.HIGH,
+            f"{waiver_text(waiver)} expired on {waiver.expires.isoformat()} and accepts nothing any more; "
+            f"{waiver.owner} gave as reason: {waiver.reason}",
+            f"Fix the fault and remove the waiver, or have {waiver.owner} decide anew and set a later `expires`.",
+            Location(waiver.source),
+            evidence=waiver_evidence(waiver),
+        )
+
+
+RULE = Rule(META, __doc__ or "", check_policy=check_policy)

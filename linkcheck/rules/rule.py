@@ -9,8 +9,8 @@ from linkcheck.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from linkcheck.model import FileIdentity, Image, LoadSet, RuleResult, Severity, Target
-    from linkcheck.policy.settings import Settings, State
+    from linkcheck.model import FileIdentity, Finding, Image, LoadSet, RuleResult, Severity, Target
+    from linkcheck.policy.settings import Settings, State, Waiver
 
 
 class RuleMeta(Value):
@@ -38,16 +38,26 @@ class Candidate(Value):
     link_fault: str = ""
 
 
+class PolicyUse(Value):
+    """What a run came to make of its policy, once all files are judged."""
+
+    #: Waivers that were valid, accepted no finding, and speak of rules that ran.
+    unused: tuple[Waiver, ...] = ()
+    #: Waivers past their day.
+    expired: tuple[Waiver, ...] = ()
+
+
 class Rule(Value):
     """One rule: its card, its manual page in Markdown, and what it looks at.
 
     Each check yields a Finding for every fault and a Check for every subject that passed, did not apply or could not
     be seen. It reads no file, prints nothing and filters nothing: selection and waivers are the caller's.
     `check_file` looks at one candidate file; `check_load_set` at everything one process would load. A rule may have
-    both.
+    both. `check_policy` looks at the policy after the run, and yields faults only.
     """
 
     meta: RuleMeta
     page: str
     check_file: Callable[[Candidate, Settings], Iterator[RuleResult]] | None = None
     check_load_set: Callable[[LoadSet, Settings], Iterator[RuleResult]] | None = None
+    check_policy: Callable[[PolicyUse, Settings], Iterator[Finding]] | None = None

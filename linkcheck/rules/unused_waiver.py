@@ -65,8 +65,17 @@ Whether a run over other files would have used the waiver.
 
 from __future__ import annotations
 
-from linkcheck.model import Severity
+from typing import TYPE_CHECKING
+
+from linkcheck.model import Confidence, Finding, Location, Severity
 from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.rules.wording import waiver_evidence, waiver_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.policy.settings import Settings
+    from linkcheck.rules.rule import PolicyUse
 
 META = RuleMeta(
     code="LC901",
@@ -76,5 +85,20 @@ META = RuleMeta(
     since="0.1",
 )
 
-#: It judges the policy, not a file; policy/waivers.py makes its findings.
-RULE = Rule(META, __doc__ or "")
+
+def check_policy(use: PolicyUse, settings: Settings) -> Iterator[Finding]:
+    """Yield a finding for each waiver that accepted nothing; `settings` do not matter."""
+    for waiver in use.unused:
+        yield Finding(
+            META.code,
+            META.name,
+            META.severity,
+            Confidence.HIGH,
+            f"{waiver_text(waiver)} accepts no finding of this run",
+            "Remove the waiver if the fault is gone; otherwise correct its path or symbol.",
+            Location(waiver.source),
+            evidence=waiver_evidence(waiver),
+        )
+
+
+RULE = Rule(META, __doc__ or "", check_policy=check_policy)

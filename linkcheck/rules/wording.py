@@ -1,4 +1,4 @@
-"""Phrases that several rules' messages share: chains of loads, link lines, search-path lines."""
+"""Phrases that several rules' messages share: chains of loads, link lines, search-path lines, waivers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from linkcheck.rules.owner_names import owner_names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkcheck.model import LoadSet, Unresolved
-    from linkcheck.policy.settings import Role, Settings, State
+    from linkcheck.model import Json, LoadSet, Unresolved
+    from linkcheck.policy.settings import Role, Settings, State, Waiver
 
 
 def chain_text(load_set: LoadSet, index: int) -> str:
@@ -95,6 +95,25 @@ def cache_line(unresolved: Unresolved) -> str:
     if not unresolved.cache_fault:
         return ""
     return f"\nld.so.cache was of no use, and ld.so passes over it as well: {unresolved.cache_fault}."
+
+
+def waiver_text(waiver: Waiver) -> str:
+    """`the waiver of LC403 on lib/* (symbol), line 7,`: which one is meant."""
+    symbol = "" if waiver.symbol is None else f" ({waiver.symbol})"
+    return f"the waiver of {waiver.code} on {waiver.path}{symbol}, line {waiver.line},"
+
+
+def waiver_evidence(waiver: Waiver) -> dict[str, Json]:
+    """What the policy says in `waiver`."""
+    return {
+        "line": waiver.line,
+        "code": waiver.code,
+        "path": waiver.path,
+        "symbol": waiver.symbol,
+        "reason": waiver.reason,
+        "owner": waiver.owner,
+        "expires": waiver.expires.isoformat(),
+    }
 
 
 def library_path_line(directory: str) -> str:

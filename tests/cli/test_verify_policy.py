@@ -324,3 +324,19 @@ def test_a_waiver_accepts_by_path_and_symbol_until_its_day(
         assert (waived is None) is (status == 1)
         if waived is not None:
             assert (waived["reason"], waived["owner"], waived["symbol"]) == ("until the rewrite", "the team", symbol)
+
+
+@pytest.mark.parametrize(
+    ("ignored", "expires", "status", "codes"),
+    [
+        ("LC902", "2020-01-31", 1, {"LC301"}),  # it says nothing of the waiver, and revives nothing
+        ("LC901", "2020-01-31", 1, {"LC301", "LC902"}),
+        ("LC301", "2999-12-31", 2, set()),  # whether it is still needed was not asked
+    ],
+)
+def test_what_is_said_of_waivers_can_be_ignored(
+    shop: Shop, ignored: str, expires: str, status: int, codes: set[str]
+) -> None:
+    policy = f'ignore = ["{ignored}"]\n' + WAIVER.format(path="bin/*", symbol="table_*", expires=expires)
+    verdict = shop.judge(f'select = ["LC3", "LC9"]\n{policy}', shop.program("bin/a"))
+    assert (verdict.status, {f["code"] for f in verdict.findings}) == (status, codes)

@@ -1,9 +1,8 @@
-"""Which finding a waiver accepts, and what is said about waivers that accept none or are past their day."""
+"""Which finding a waiver accepts, and which waivers accept none or are past their day."""
 
 from __future__ import annotations
 
 import datetime
-import importlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,9 +41,11 @@ def waiver(
 def apply(
     findings: list[Finding], waivers: list[Waiver], today: datetime.date = DAY, codes: tuple[str, ...] = CODES
 ) -> tuple[list[Waiver | None], list[str]]:
-    reported, about = apply_waivers(findings, waivers, today, codes=codes, mangled_names=KNOWN)
-    assert [r.finding for r in reported] == findings
-    return [r.waiver for r in reported], [f.code for f in about]
+    """The waiver of each finding, and what became of the others: "unused" or "expired"."""
+    waived = apply_waivers(findings, waivers, today, codes=codes, mangled_names=KNOWN)
+    assert [r.finding for r in waived.reported] == findings
+    about = [*("unused" for _ in waived.unused), *("expired" for _ in waived.expired)]
+    return [r.waiver for r in waived.reported], about
 
 
 # ---------------------------------------------------------------- what fits
@@ -134,7 +135,7 @@ def test_every_symbol_of_a_finding_must_be_meant(
 
 def test_the_first_of_several_waivers_is_given_and_all_count_as_used() -> None:
     waivers = [waiver("bin/*"), waiver("lib/*"), waiver("*")]
-    assert apply([finding()], waivers) == ([waivers[1]], ["LC901"])
+    assert apply([finding()], waivers) == ([waivers[1]], ["unused"])
 
 
 # ---------------------------------------------------------------- days
@@ -143,49 +144,19 @@ def test_the_first_of_several_waivers_is_given_and_all_count_as_used() -> None:
 def test_the_day_of_expiry_is_valid_and_the_next_is_not() -> None:
     accepted = waiver()
     assert apply([finding()], [accepted], DAY) == ([accepted], [])
-    assert apply([finding()], [accepted], DAY + datetime.timedelta(days=1)) == ([None], ["LC902"])
-
-
-def test_an_expired_waiver_is_an_error_that_says_whose_and_why() -> None:
-    _, (about,) = apply_waivers([], [waiver(symbol="f")], datetime.date(2026, 7, 1), codes=CODES, mangled_names={})
-    assert about.severity is Severity.ERROR
-    assert about.primary == Location("linkcheck.toml")
-    assert about.message == (
-        "the waiver of LC403 on lib/* (f), line 7, expired on 2026-06-30 and accepts nothing any more; "
-        "the owner gave as reason: the reason"
-    )
-    assert about.evidence == {
-        "line": 7,
-        "code": "LC403",
-        "path": "lib/*",
-        "symbol": "f",
-        "reason": "the reason",
-        "owner": "the owner",
-        "expires": "2026-06-30",
-    }
-
-
-def test_an_unused_waiver_is_a_warning() -> None:
-    _, (about,) = apply_waivers([finding("bin/x")], [waiver()], DAY, codes=CODES, mangled_names={})
-    assert about.severity is Severity.WARNING
-    assert about.message == "the waiver of LC403 on lib/*, line 7, accepts no finding of this run"
+    assert apply([finding()], [accepted], DAY + datetime.timedelta(days=1)) == ([None], ["expired"])
 
 
 @pytest.mark.parametrize(
     ("codes", "about"),
     [
-        (CODES, ["LC901"]),
-        (("LC403", "LC901"), ["LC901"]),
-        (("LC403",), []),  # LC901 itself is not selected
+        (CODES, ["unused"]),
+        (("LC403",), ["unused"]),
         (("LC301", "LC901"), []),  # the rule that the waiver is about did not run
     ],
 )
 def test_an_unused_waiver_is_only_judged_when_its_rule_ran(codes: tuple[str, ...], about: list[str]) -> None:
     assert apply([], [waiver()], codes=codes)[1] == about
-
-
-def test_an_ignored_lc902_does_not_revive_the_waiver() -> None:
-    assert apply([finding()], [waiver()], DAY + datetime.timedelta(days=9), ("LC403",)) == ([None], [])
 
 
 def test_a_removed_working_directory_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,18 +166,3 @@ def test_a_removed_working_directory_does_not_matter(tmp_path: Path, monkeypatch
     gone.rmdir()
     accepted = waiver()
     assert apply([finding()], [accepted])[0] == [accepted]
-
-
-# ---------------------------------------------------------------- the rules' cards
-
-HEADINGS = ["What it checks", "Why it matters", "Bad", "Good", "Causes and remedies", "Options", "What it cannot see"]
-
-
-@pytest.mark.parametrize(("module", "expires"), [("unused_waiver", DAY), ("expired_waiver", datetime.date(2000, 1, 1))])
-def test_findings_and_cards_agree(module: str, expires: datetime.date) -> None:
-    rule = importlib.import_module(f"linkcheck.rules.{module}").RULE
-    _, (about,) = apply_waivers([], [waiver(expires=expires)], DAY, codes=CODES, mangled_names={})
-    assert (about.code, about.name, about.severity) == (rule.meta.code, rule.meta.name, rule.meta.severity)
-    assert [line[3:] for line in rule.page.splitlines() if line.startswith("## ")] == HEADINGS
-    assert rule.check_file is None
-    assert rule.check_load_set is None

@@ -1,4 +1,4 @@
-"""LC902 expired-waiver, through policy/waivers.py, which makes its findings."""
+"""LC902 expired-waiver, of what policy/waivers.py found expired."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ def test_finds_a_waiver_after_its_day_and_says_whose_it_is() -> None:
     assert (found.code, found.name) == (expired_waiver.META.code, expired_waiver.META.name)
     assert (found.severity, expired_waiver.META.severity) == (Severity.ERROR, Severity.ERROR)
     assert "expired on 2026-06-30 and accepts nothing any more; the owner gave as reason: the reason" in found.message
+    assert found.message.startswith("the waiver of LC403 on lib/*, line 7, expired on")
     assert "have the owner decide anew" in found.remedy
+    assert found.primary.path == "linkcheck.toml"
+    assert found.evidence == {
+        "line": 7,
+        "code": "LC403",
+        "path": "lib/*",
+        "symbol": None,
+        "reason": "the reason",
+        "owner": "the owner",
+        "expires": "2026-06-30",
+    }
 
 
 def test_passes_a_waiver_on_its_last_day() -> None:

@@ -1,4 +1,4 @@
-"""LC901 unused-waiver, through policy/waivers.py, which makes its findings; what fits is in test_policy_waivers.py."""
+"""LC901 unused-waiver, of what policy/waivers.py found unused; what fits is in test_policy_waivers.py."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tests.unit.rules.waived import DAY, FINDING, about_waivers, waiver
 
 def test_finds_a_waiver_that_accepts_nothing() -> None:
     (found,) = about_waivers([FINDING], [waiver(path="lib/other.so")])
+    assert found.evidence["line"] == 7
     assert (found.code, found.name) == (unused_waiver.META.code, unused_waiver.META.name)
     assert (found.severity, unused_waiver.META.severity) == (Severity.WARNING, Severity.WARNING)
     assert "the waiver of LC403 on lib/other.so, line 7, accepts no finding of this run" in found.message

@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 
 from linkcheck.model import Confidence, Finding, Location, Severity
-from linkcheck.policy.settings import Waiver
+from linkcheck.policy.settings import Settings, Waiver
 from linkcheck.policy.waivers import apply_waivers
+from linkcheck.rules import ALL_RULES
+from linkcheck.rules.rule import PolicyUse
 
 DAY = datetime.date(2026, 6, 30)
 FINDING = Finding("LC403", "name", Severity.ERROR, Confidence.HIGH, "message", "remedy", Location("lib/liba.so"))
@@ -25,4 +27,7 @@ def about_waivers(
     codes: tuple[str, ...] = ("LC403", "LC901", "LC902"),
 ) -> list[Finding]:
     """What is said about the waivers themselves."""
-    return list(apply_waivers(findings, waivers, today, codes=codes, mangled_names={})[1])
+    waived = apply_waivers(findings, waivers, today, codes=codes, mangled_names={})
+    use = PolicyUse(waived.unused, waived.expired)
+    checks = [rule.check_policy for rule in ALL_RULES if rule.check_policy is not None and rule.meta.code in codes]
+    return [found for check in checks for found in check(use, Settings("p"))]
