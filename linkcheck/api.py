@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from linkcheck.model import Binding, FileIdentity, Finding, Image, LoadSet, RuleResult, Target
     from linkcheck.policy.settings import Settings, State
     from linkcheck.report.report import Report, ReportedFinding
-    from linkcheck.rules.rule import Candidate
+    from linkcheck.rules.rule import Candidate, PolicyUse
     from linkcheck.verification import Verification
 
 #: Rules that `prebuilt` applies whatever the policy selects: without them every archive and text file would pass.
@@ -94,13 +94,15 @@ def verify(
     """
     from linkcheck.policy.select import select_codes
     from linkcheck.rules import ALL_CODES
+    from linkcheck.rules.rule import PolicyUse
 
     _refuse_text(paths)
     codes = frozenset(select_codes(ALL_CODES, select=settings.select, ignore=settings.ignore))
     with _open_verification(paths, settings, codes, dlopen, dlopen_global, library_path, sysroot) as verification:
         verification.judge_inputs()
         verification.note_nothing(paths)
-    return _make_report("verify", paths, verification.results, settings, codes, today)
+        use = PolicyUse(load_sets=tuple(verification.load_sets), unmade=tuple(verification.unmade))
+        return _make_report("verify", paths, verification.results, settings, codes, today, use)
 
 
 def scan(
@@ -165,6 +167,7 @@ def _make_report(
     settings: Settings,
     codes: frozenset[str],
     today: datetime.date | None,
+    use: PolicyUse | None = None,
 ) -> Report:
     from linkcheck.model import Check, Finding
     from linkcheck.report.report import Report
@@ -175,7 +178,7 @@ def _make_report(
         profile=settings.profile,
         inputs=tuple(paths),
         checks=tuple(result for result in results if isinstance(result, Check)),
-        findings=_waive(findings, settings, codes, today),
+        findings=_waive(findings, settings, codes, today, use),
     )
 
 
@@ -342,31 +345,44 @@ def _check_file(candidate: Candidate, settings: Settings) -> list[RuleResult]:
 
 
 def _waive(
-    findings: list[Finding], settings: Settings, codes: Collection[str] = (), today: datetime.date | None = None
+    findings: list[Finding],
+    settings: Settings,
+    codes: Collection[str] = (),
+    today: datetime.date | None = None,
+    use: PolicyUse | None = None,
 ) -> tuple[ReportedFinding, ...]:
-    """`findings` with the waivers that accept them, and what the rules among `codes` have to say about the policy."""
+    """`findings` with the waivers that accept them, and what the rules among `codes` have to say about the policy.
+
+    `use` is what is known of the policy's other entries.
+    """
     from linkcheck.report.report import ReportedFinding
 
-    if not settings.waivers:
-        return tuple(ReportedFinding(finding) for finding in findings)
-    import datetime
-
-    from linkcheck.policy.waivers import apply_waivers
+    reported = tuple(ReportedFinding(finding) for finding in findings)
+    if settings.source is None and not settings.waivers:
+        return reported
     from linkcheck.rules import ALL_RULES
     from linkcheck.rules.rule import PolicyUse
+    from linkcheck.value import replace
 
-    waived = apply_waivers(
-        findings,
-        settings.waivers,
-        today or datetime.date.today(),
-        codes=codes,
-        mangled_names=settings.mangled_names,
-    )
-    use = PolicyUse(waived.unused, waived.expired)
+    use = use or PolicyUse()
+    if settings.waivers:
+        import datetime
+
+        from linkcheck.policy.waivers import apply_waivers
+
+        waived = apply_waivers(
+            findings,
+            settings.waivers,
+            today or datetime.date.today(),
+            codes=codes,
+            mangled_names=settings.mangled_names,
+        )
+        reported = waived.reported
+        use = replace(use, unused=waived.unused, expired=waived.expired)
     about_policy = (
-        ReportedFinding(finding)
+        ReportedFinding(finding, about_policy=True)
         for rule in ALL_RULES
         if rule.check_policy is not None and rule.meta.code in codes
         for finding in rule.check_policy(use, settings)
     )
-    return (*waived.reported, *about_policy)
+    return (*reported, *about_policy)

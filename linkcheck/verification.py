@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from linkcheck.loader.load import Dlopen
     from linkcheck.loader.system import System
     from linkcheck.model import Image, LoadSet, RuleResult, Target
-    from linkcheck.policy.settings import Settings
+    from linkcheck.policy.settings import DlopenEdge, Settings
     from linkcheck.rules.rule import Rule
 
 #: Kinds that leave nothing to judge: the input could not be checked (exit status 2), it is not a finding.
@@ -68,6 +68,8 @@ class Verification:
         #: Every image that was named or found, and the load set of every root, with the paths that users know.
         self.images: list[Image] = []
         self.load_sets: list[LoadSet] = []
+        #: The policy's dlopens that no file has made so far.
+        self.unmade: dict[DlopenEdge, None] = dict.fromkeys(self.edges)
         self._beside: tuple[Image, ...] = ()
         self._neighbours = inputs.directories
         self._seen: set[tuple[object, ...]] = set()
@@ -121,6 +123,8 @@ class Verification:
         self.loaded.update((m.image.device, m.image.inode) for m in process.load_set.modules)
         process = show_process(process, self.inputs.show)
         self.load_sets.append(process.load_set)
+        for edge in process.made:
+            self.unmade.pop(edge, None)
         rejected = [
             examined
             for examined in process.rejected

@@ -38,6 +38,8 @@ class Process(Value):
     opened: tuple[ExaminedFile, ...] = ()
     #: Files that ld.so would meet under a needed name, but cannot load.
     rejected: tuple[ExaminedFile, ...] = ()
+    #: The policy's dlopens that a file of this process makes.
+    made: tuple[DlopenEdge, ...] = ()
 
 
 class Examiner:
@@ -96,7 +98,7 @@ def start_process(
         callers.update(more)
     load_set = replace(_locate_unresolved(tidied, neighbours), named=named)
     met = dict.fromkeys(attempt.path for missing in load_set.unresolved for attempt in missing.rejected)
-    return Process(load_set, tuple(opened), tuple(examiner.examine(path) for path in met))
+    return Process(load_set, tuple(opened), tuple(examiner.examine(path) for path in met), tuple(callers))
 
 
 def load_process(path: str, system: System, *, dlopen: Sequence[Dlopen] = (), preload: Sequence[str] = ()) -> LoadSet:

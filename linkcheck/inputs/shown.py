@@ -27,6 +27,7 @@ def show_process(process: Process, show: Show) -> Process:
         show_load_set(process.load_set, show),
         tuple(show_file(file, show) for file in process.opened),
         tuple(show_file(file, show) for file in process.rejected),
+        process.made,
     )
 
 

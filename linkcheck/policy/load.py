@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from linkcheck.policy.schema import PolicyFile
-    from linkcheck.policy.settings import Role, State, SymbolSpec
+    from linkcheck.policy.settings import DlopenEdge, Role, State, SymbolSpec
     from linkcheck.policy.toml_file import TomlFile
 
 
@@ -162,9 +162,12 @@ def _merge(files: Sequence[PolicyFile], profile: str, source: str | None) -> Set
     roles: dict[str, Role] = {}
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    dlopen: list[DlopenEdge] = []
     for file in files:
+        own = "" if file.file.path.startswith(f"{_PROFILES}/") else file.file.path
+        dlopen += (replace(edge, source=own) for edge in file.dlopen)
         for state in file.states:
-            states[state.name] = replace(state, symbols=compile_all(state.symbols))
+            states[state.name] = replace(state, symbols=compile_all(state.symbols), source=own)
         for role in file.roles:
             roles[role.name] = replace(
                 role,
@@ -173,6 +176,7 @@ def _merge(files: Sequence[PolicyFile], profile: str, source: str | None) -> Set
                 forbid_import=compile_all(role.forbid_import),
                 export=compile_all(role.export),
                 forbid_export=compile_all(role.forbid_export),
+                source=own,
             )
         select = select if file.select is None else file.select
         ignore = ignore if file.ignore is None else file.ignore
@@ -180,7 +184,7 @@ def _merge(files: Sequence[PolicyFile], profile: str, source: str | None) -> Set
         profile=profile,
         states=tuple(states.values()),
         roles=tuple(roles.values()),
-        dlopen=tuple(edge for file in files for edge in file.dlopen),
+        dlopen=tuple(dlopen),
         waivers=tuple(waiver for file in files for waiver in file.waivers),
         select=select,
         ignore=ignore,

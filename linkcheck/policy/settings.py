@@ -46,6 +46,8 @@ class State(Value):
     #: The CMake target and linker flag that bring the owner in, for remedies.
     cmake_target: str = ""
     link_flag: str = ""
+    #: The policy file it stands in; "" for a built-in profile and for an option (LC903).
+    source: str = ""
 
 
 class Role(Value):
@@ -70,6 +72,8 @@ class Role(Value):
     forbid_export: tuple[SymbolSpec, ...] = ()
     #: Apply only to what a process starts from and what somebody dlopens, not to what those need (one-off options).
     roots_only: bool = False
+    #: The policy file it stands in; "" for a built-in profile and for an option (LC903).
+    source: str = ""
 
 
 class DlopenEdge(Value):
@@ -81,6 +85,8 @@ class DlopenEdge(Value):
     from_: str
     path: str
     mode: str  # "local" or "global"
+    #: The policy file it stands in; "" for a built-in profile and for an option (LC903).
+    source: str = ""
 
 
 class Waiver(Value):

@@ -36,6 +36,8 @@ class ReportedFinding(Value):
 
     finding: Finding
     waiver: Waiver | None = None
+    #: It is about the policy and not about a file, so it does not show that anything was checked.
+    about_policy: bool = False
 
 
 class Summary(Value):
@@ -64,7 +66,8 @@ class Report(Value):
         """FAIL on an unwaived error; else COULD_NOT_CHECK when something is unknown or nothing was checked."""
         if any(f.waiver is None and f.finding.severity is Severity.ERROR for f in self.findings):
             return ReportOutcome.FAIL
-        if not self.findings and not any(c.outcome is Outcome.PASS for c in self.checks):
+        judged = any(not f.about_policy for f in self.findings)
+        if not judged and not any(c.outcome is Outcome.PASS for c in self.checks):
             return ReportOutcome.COULD_NOT_CHECK
         if self.unknown:
             return ReportOutcome.COULD_NOT_CHECK

@@ -21,6 +21,7 @@ from linkcheck.rules import (
     split_state,
     unreachable_needed,
     unresolved_needed,
+    unused_policy_entry,
     unused_waiver,
     wrong_machine,
 )
@@ -43,6 +44,7 @@ ALL_RULES = (
     private_thread_local.RULE,  # LC404
     unused_waiver.RULE,  # LC901
     expired_waiver.RULE,  # LC902
+    unused_policy_entry.RULE,  # LC903
 )
 
 #: Every code, for policies to be checked against.

@@ -67,6 +67,11 @@ def imported_symbols(image: Image, state: State) -> tuple[str, ...]:
     return tuple(s.name for spec in state.symbols for s in matching_imports(image.symbols, spec))
 
 
+def uses_any(image: Image, state: State) -> bool:
+    """Whether `image` imports, or defines for others, a symbol of `state`."""
+    return bool(imported_symbols(image, state) or defined_symbols(image, state))
+
+
 def private_symbols(module: Module, state: State) -> tuple[str, ...]:
     """Names of `state`'s symbols that `module` defines for itself only, as far as its .symtab tells.
 
@@ -196,7 +201,7 @@ def roles_of(index: int, load_set: LoadSet, settings: Settings) -> tuple[Role, .
         known = roles[index] = tuple(
             role
             for role in settings.roles
-            if _plays(role, index, load_set) and not (index == 0 and stands_apart(role, load_set, settings) is not None)
+            if plays(role, index, load_set) and not (index == 0 and stands_apart(role, load_set, settings) is not None)
         )
     return known
 
@@ -209,7 +214,7 @@ def stands_apart(role: Role, load_set: LoadSet, settings: Settings) -> str | Non
     it cannot hide a copy: a copy of a thread_local takes a PT_TLS segment, which neither hidden visibility nor strip
     removes. A program that the user names is never let off, nor one that the role's `files` name.
     """
-    if load_set.named or not role.import_ or role.files != EVERY_FILE or not _plays(role, 0, load_set):
+    if load_set.named or not role.import_ or role.files != EVERY_FILE or not plays(role, 0, load_set):
         return None
     apart = _answers_about(load_set, settings).apart
     if id(role) not in apart:
@@ -235,9 +240,7 @@ def _find_distance(role: Role, load_set: LoadSet, settings: Settings) -> str | N
 @keep_answers
 def _touches(image: Image, state: State) -> bool:
     """Whether `image` imports or defines a symbol of `state`, or is called like an owner or needs one."""
-    return any(matches_any(name, state.owner) for name in (image.name, *image.needed)) or bool(
-        imported_symbols(image, state) or defined_symbols(image, state)
-    )
+    return any(matches_any(name, state.owner) for name in (image.name, *image.needed)) or uses_any(image, state)
 
 
 @keep_answers
@@ -250,7 +253,8 @@ def _is_touched_beside(images: tuple[Image, ...], state: State) -> bool:
     return False
 
 
-def _plays(role: Role, index: int, load_set: LoadSet) -> bool:
+def plays(role: Role, index: int, load_set: LoadSet) -> bool:
+    """Whether module `index` meets every condition of `role`, or may meet them as far as can be seen."""
     if role.roots_only and index != 0 and not is_opened(index, load_set):
         return False
     return _suits(load_set.modules[index].image, role)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from linkcheck.model import FileIdentity, Finding, Image, LoadSet, RuleResult, Severity, Target
-    from linkcheck.policy.settings import Settings, State, Waiver
+    from linkcheck.policy.settings import DlopenEdge, Settings, State, Waiver
 
 
 class RuleMeta(Value):
@@ -45,6 +45,10 @@ class PolicyUse(Value):
     unused: tuple[Waiver, ...] = ()
     #: Waivers past their day.
     expired: tuple[Waiver, ...] = ()
+    #: The processes that were judged; empty when nobody asks what the policy's other entries were about.
+    load_sets: tuple[LoadSet, ...] = ()
+    #: The policy's dlopens that no file of theirs makes.
+    unmade: tuple[DlopenEdge, ...] = ()
 
 
 class Rule(Value):

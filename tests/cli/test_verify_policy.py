@@ -130,7 +130,7 @@ def test_the_owner_and_the_symbols_of_a_state_decide(shop: Shop) -> None:
     two_owners = shop.judge(other, program)
     assert (two_owners.status, two_owners.codes) == (1, {"LC401"})
     nothing = TABLE.replace("table_get", "table_put")
-    assert shop.judge(nothing, program).findings == []
+    assert [f["code"] for f in shop.judge(nothing, program).findings] == ["LC903"]
 
 
 def test_the_program_may_own_a_state(shop: Shop) -> None:
@@ -147,11 +147,11 @@ def test_the_program_may_own_a_state(shop: Shop) -> None:
 def test_thread_local_makes_a_segment_evidence(shop: Shop) -> None:
     plugin = shop.library("lib/plugin.so", "static __thread int mine; int run(void) { return ++mine; }")
     program = shop.program("bin/a")
-    assert shop.judge(TABLE, program, "--dlopen", plugin).findings == []
+    assert shop.judge(TABLE, program, "--dlopen", plugin).about(shop.shown(plugin)) == []
     verdict = shop.judge(f"{TABLE}thread-local = true\n", program, "--dlopen", plugin)
     assert [f["code"] for f in verdict.about(shop.shown(plugin))] == ["LC404"]
     alone = f"{TABLE}thread-local = true\nonly-with-owner = true\n"
-    assert shop.judge(alone, program, "--dlopen", plugin).findings == []
+    assert shop.judge(alone, program, "--dlopen", plugin).about(shop.shown(plugin)) == []
 
 
 def test_only_with_owner_waits_for_the_owner(shop: Shop) -> None:
@@ -159,7 +159,7 @@ def test_only_with_owner_waits_for_the_owner(shop: Shop) -> None:
     copy = shop.library("lib/libcopy.so", DEFINES)
     alone, beside = shop.program("bin/alone", "", copy), shop.program("bin/beside", "", "lib/libtable.so", copy)
     policy = f"{TABLE}only-with-owner = true\n"
-    assert shop.judge(policy, alone).findings == []
+    assert [f["code"] for f in shop.judge(policy, alone).findings] == ["LC903"]
     assert "LC302" in {f["code"] for f in shop.judge(policy, beside).findings}
     assert "LC302" in {f["code"] for f in shop.judge(TABLE, alone).findings}
 
@@ -340,3 +340,43 @@ def test_what_is_said_of_waivers_can_be_ignored(
     policy = f'ignore = ["{ignored}"]\n' + WAIVER.format(path="bin/*", symbol="table_*", expires=expires)
     verdict = shop.judge(f'select = ["LC3", "LC9"]\n{policy}', shop.program("bin/a"))
     assert (verdict.status, {f["code"] for f in verdict.findings}) == (status, codes)
+
+
+# ---------------------------------------------------------------- entries that are about nothing
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ('[[role]]\nname = "app"\nfiles = ["bin/b"]\nneed = ["libc.so*"]\n', "`files` = bin/b means none of"),
+        (TABLE.replace("table_get", "tabel_get"), "none imports or defines tabel_get"),
+        ('[[dlopen]]\nfrom = "bin/b"\npath = "lib/x.so"\n', "the [[dlopen]] “bin/b” is made by no file of this run"),
+    ],
+)
+def test_an_entry_with_a_typing_error_is_a_warning_and_changes_no_status(shop: Shop, policy: str, words: str) -> None:
+    shop.library("lib/libtable.so", DEFINES)
+    program = shop.program("bin/a", USES, "lib/libtable.so")
+    verdict = shop.judge(f'extends = ["executorch-caller-stream"]\nignore = ["LC201", "LC301"]\n{policy}', program)
+    (finding,) = verdict.findings  # nothing is said of the profile's own roles and states, which fit nothing here
+    assert (verdict.status, finding["code"], finding["severity"]) == (0, "LC903", "warning")
+    assert words in finding["message"]
+    assert finding["primary"]["path"] == "linkcheck.toml"
+    right = policy.replace("bin/b", "bin/a").replace("tabel_get", "table_get")
+    shop.library("lib/x.so")
+    assert shop.judge(right, program).findings == []
+    assert shop.judge(policy, program, "--ignore", "LC903").findings == []
+
+
+def test_an_idle_entry_does_not_make_a_pass_of_a_run_without_checks(shop: Shop) -> None:
+    program = shop.program("bin/a")
+    verdict = shop.judge(f'select = ["LC401", "LC9"]\n{TABLE}', program)
+    assert [f["code"] for f in verdict.findings] == ["LC903"]
+    assert (verdict.status, verdict.document["outcome"]) == (2, "could-not-check")
+
+
+def test_a_dlopen_by_a_library_that_is_loaded_is_made(shop: Shop) -> None:
+    host = shop.library("lib/libhost.so", "int host(void) { return 0; }")
+    shop.library("lib/x.so")
+    program = shop.program("bin/a", "extern int host(void); int call(void) { return host(); }", host)
+    policy = '[[dlopen]]\nfrom = "libhost.so"\npath = "lib/x.so"\n'
+    assert shop.judge(policy, program).findings == []

@@ -17,6 +17,7 @@ from linkcheck.policy.load import DEFAULT_PROFILE, load_settings, profile_names
 from linkcheck.policy.schema import DLOPEN_KEYS, ROLE_KEYS, STATE_KEYS, TOP_KEYS, WAIVER_KEYS, read_policy
 from linkcheck.policy.settings import DlopenEdge, Role, Settings, State, SymbolSpec, Waiver
 from linkcheck.policy.toml_file import parse_toml
+from linkcheck.value import replace
 
 CODES = ("LC101", "LC301", "LC302", "LC401", "LC901", "LC902")
 
@@ -109,6 +110,7 @@ def test_every_key_reaches_the_settings(tmp_path: Path) -> None:
         consequence="two counters disagree",
         cmake_target="counter::counter",
         link_flag="-lcounter",
+        source=str(path),
     )
     assert settings.roles[-1] == Role(
         name="tool",
@@ -122,8 +124,12 @@ def test_every_key_reaches_the_settings(tmp_path: Path) -> None:
         forbid_import=(SymbolSpec("gets", ("gets",)),),
         export=(SymbolSpec("plugin_*"),),
         forbid_export=(SymbolSpec("_ZN7private*"),),
+        source=str(path),
     )
-    assert settings.dlopen == (DlopenEdge("bin/tool", str(tmp_path / "lib/libplugin.so"), "global"),)
+    plugin = str(tmp_path / "lib/libplugin.so")
+    assert settings.dlopen == (DlopenEdge("bin/tool", plugin, "global", source=str(path)),)
+    # What comes from a built-in profile is not the user's own.
+    assert {entry.source for entry in settings.states[:-1]} == {entry.source for entry in settings.roles[:-1]} == {""}
     assert settings.waivers == (
         Waiver(
             code="LC4",
@@ -143,7 +149,11 @@ def test_pyproject_has_the_same_schema_under_tool_linkcheck(tmp_path: Path) -> N
     path = write(tmp_path, "pyproject.toml", f'[project]\nname = "x"\n[tool.linkcheck]\n{in_pyproject}')
     same = load(write(tmp_path, "linkcheck.toml", EVERY_KEY))
     settings = load(path)
-    assert (settings.states, settings.roles, settings.dlopen) == (same.states, same.roles, same.dlopen)
+    for entries in (settings.states, settings.roles, settings.dlopen):
+        assert {entry.source for entry in entries} <= {"", str(path)}
+    assert settings.states == tuple(replace(state, source=state.source and str(path)) for state in same.states)
+    assert settings.roles == tuple(replace(role, source=role.source and str(path)) for role in same.roles)
+    assert settings.dlopen == tuple(replace(edge, source=str(path)) for edge in same.dlopen)
     assert settings.waivers[0].line == same.waivers[0].line + 3
 
 
@@ -160,7 +170,7 @@ def test_an_unnamed_role_is_called_by_its_place(tmp_path: Path) -> None:
 
 def test_dlopen_is_local_unless_said_otherwise(tmp_path: Path) -> None:
     path = write(tmp_path, "linkcheck.toml", '[[dlopen]]\nfrom = "a"\npath = "/abs/b.so"\n')
-    assert load(path).dlopen == (DlopenEdge("a", "/abs/b.so", "local"),)
+    assert load(path).dlopen == (DlopenEdge("a", "/abs/b.so", "local", source=str(path)),)
 
 
 def test_the_manuals_examples_are_good_policies(tmp_path: Path) -> None:
@@ -413,7 +423,8 @@ def test_a_profile_named_with_a_policy_is_added(tmp_path: Path) -> None:
     assert [state.name for state in settings.states][:1] == ["caller stream"]
     assert [state.name for state in settings.states][-1:] == ["s"]
     extending = write(tmp_path, "extending.toml", f'extends = ["{DEFAULT_PROFILE}"]\n{STATE}')
-    assert load(extending, profile=DEFAULT_PROFILE).states == settings.states
+    extended = load(extending, profile=DEFAULT_PROFILE).states
+    assert extended == (*settings.states[:-1], replace(settings.states[-1], source=str(extending)))
 
 
 def test_an_unknown_profile_names_the_nearest_and_all() -> None:
@@ -439,7 +450,7 @@ def test_later_entries_replace_those_with_their_name(tmp_path: Path) -> None:
     assert [state.name for state in settings.states] == [state.name for state in profile.states]
     assert settings.states[0].owner == ("o",)
     assert settings.states[1:] == profile.states[1:]
-    assert settings.roles[0] == Role("runner", export=(SymbolSpec("main", ("main",)),))
+    assert settings.roles[0] == Role("runner", export=(SymbolSpec("main", ("main",)),), source=settings.source or "")
     assert settings.roles[1:] == profile.roles[1:]
 
 
@@ -452,7 +463,9 @@ def test_files_extend_each_other_relative_to_themselves(tmp_path: Path) -> None:
     assert settings.external == ("b", "both")
     assert settings.select == ("LC3", "LC9")
     assert settings.ignore == ()
-    assert settings.dlopen == (DlopenEdge("x", str(tmp_path / "base/p.so"), "local"),)
+    assert settings.dlopen == (
+        DlopenEdge("x", str(tmp_path / "base/p.so"), "local", source=str(tmp_path / "base/edge.toml")),
+    )
     assert [waiver.source for waiver in settings.waivers] == [str(tmp_path / "base/base.toml")]  # once, not twice
 
 

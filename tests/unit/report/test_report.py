@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from linkcheck.model import Check, Outcome, Severity
-from linkcheck.report.report import ReportOutcome, Summary, name_rules
+from linkcheck.report.report import ReportedFinding, ReportOutcome, Summary, name_rules
 from tests.unit.report.samples import (
     CHECKS,
     CLEAN,
@@ -36,6 +36,15 @@ def test_what_could_not_be_seen_is_no_pass_and_no_failure() -> None:
     assert NOTHING.outcome is ReportOutcome.COULD_NOT_CHECK
     assert report_of(MISSING_IMPORT, checks=CHECKS).outcome is ReportOutcome.FAIL
     assert UNKNOWN.outcome.exit_status == 2
+
+
+def test_what_is_said_of_the_policy_shows_nothing_checked() -> None:
+    """A warning about a waiver or an entry must not turn "nothing was checked" into a pass."""
+    warning = ReportedFinding(replace(UNRESOLVED, severity=Severity.WARNING), about_policy=True)
+    skipped = Check("LC301", "x", Outcome.NOT_APPLICABLE)
+    assert replace(report_of(checks=(skipped,)), findings=(warning,)).outcome is ReportOutcome.COULD_NOT_CHECK
+    passed = Check("LC301", "x", Outcome.PASS)
+    assert replace(report_of(checks=(passed,)), findings=(warning,)).outcome is ReportOutcome.PASS
 
 
 def test_every_check_and_finding_is_counted_once() -> None:
