@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Outcome, Severity
@@ -11,6 +12,7 @@ from linkcheck.report.phrases import (
     describe_unknown,
     describe_waiver,
     name_finding,
+    name_place,
     name_rule,
 )
 from linkcheck.report.printable import defuse_commands, printable, printable_lines
@@ -19,6 +21,7 @@ from linkcheck.report.report import ReportOutcome, name_rules
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from linkcheck.model import Finding
     from linkcheck.report.report import DescribedRule, Report, ReportedFinding
 
 #: What a line of a message or remedy begins with when it is a command or part of a build file (model.Finding).
@@ -26,6 +29,8 @@ CODE_INDENT = "    "
 REMEDY_LABEL = "Fix:"
 #: Passed checks that a clean run shows; a directory of libraries has hundreds.
 LONGEST_PASS_LIST = 20
+#: Lines of a list in a message that are not shown twice; a reference takes one.
+SHORTEST_LIST = 2
 
 #: ECMA-48 "select graphic rendition" parameters.
 _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN = "1", "2", "1;31", "1;32", "1;33", "1;36"
@@ -39,12 +44,14 @@ def render_text(report: Report, rules: Sequence[DescribedRule] = (), *, color: b
     names = name_rules(report, rules)
     lines: list[str] = []
     fixed_by: dict[str, str] = {}
+    listed_by: dict[tuple[str, ...], str] = {}
     for reported in sort_findings(report.findings):
         lines.append(_head(reported, color))
         # One fault often has several findings with one cure; said once, it stays readable.
         earlier = fixed_by.setdefault(reported.finding.remedy, name_finding(reported.finding))
         repeated = earlier if reported.finding.remedy and earlier != name_finding(reported.finding) else None
-        lines += [f"  {_paint_label(line, color)}" for line in describe_finding(reported, fixed_as=repeated)]
+        told = describe_finding(reported, fixed_as=repeated, listed_by=listed_by)
+        lines += [f"  {_paint_label(line, color)}" for line in told]
         lines.append("")
     for check in report.unknown:
         lines.append(_paint("unknown", _YELLOW, color) + f" {name_rule(check.code, names)}: {printable(check.subject)}")
@@ -74,19 +81,35 @@ def sort_findings(findings: Sequence[ReportedFinding]) -> list[ReportedFinding]:
     return sorted(findings, key=lambda f: (f.waiver is not None, _URGENCY.index(f.finding.severity)))
 
 
-def describe_finding(reported: ReportedFinding, *, fixed_as: str | None = None) -> Iterator[str]:
+def describe_finding(
+    reported: ReportedFinding, *, fixed_as: str | None = None, listed_by: dict[tuple[str, ...], str] | None = None
+) -> Iterator[str]:
     """The lines below a finding's headline, printable: message, remedy (or the finding that has the same), waiver.
 
-    The evidence is for programs (JSON, SARIF); a message says in words what of it matters.
+    The evidence is for programs (JSON, SARIF); a message says in words what of it matters. `listed_by` remembers the
+    lists of earlier messages and whose they were; this message then refers to one that it would repeat.
     """
     finding = reported.finding
-    yield from printable_lines(finding.message)
+    message = printable_lines(finding.message)
+    yield from message if listed_by is None else _shorten_lists(message, listed_by, finding)
     if fixed_as is not None:
         yield f"{REMEDY_LABEL} as for {fixed_as} above"
     elif finding.remedy:
         yield from _describe_remedy(printable_lines(finding.remedy))
     if reported.waiver is not None:
         yield f"Waived {describe_waiver(reported.waiver)}"
+
+
+def _shorten_lists(message: list[str], listed_by: dict[tuple[str, ...], str], finding: Finding) -> Iterator[str]:
+    """`message` with each list of several lines that an earlier finding has shown already in one line."""
+    for is_list, group in groupby(message, lambda line: line.startswith(CODE_INDENT)):
+        lines = tuple(group)
+        if not is_list or len(lines) < SHORTEST_LIST:
+            yield from lines
+            continue
+        owner = f"{name_finding(finding)}: {name_place(finding.primary)}"
+        earlier = listed_by.setdefault(lines, owner)
+        yield from lines if earlier is owner else (f"{CODE_INDENT}the same as for {earlier} above",)
 
 
 def _describe_remedy(lines: list[str]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from tests.unit.report.samples import (
 )
 
 if TYPE_CHECKING:
+    from linkcheck.model import Finding
     from linkcheck.report.report import Report
 
 READABLE = """\
@@ -107,6 +108,33 @@ def test_one_cure_for_several_findings_is_said_once() -> None:
     text = render_text(report_of(second, first))
     assert text.count("Do this.") == 1
     assert "  Fix: as for LC301 missing-import above\n" in text
+
+
+def test_a_list_of_several_findings_is_shown_once() -> None:
+    """Every missing library of a process was searched for in the same directories."""
+
+    def missing(name: str, *directories: str) -> Finding:
+        message = f"bin/x needs {name}; searched:" + "".join(f"\n    {one}" for one in directories) + "\nIt is wanted."
+        return replace(UNRESOLVED, message=message, remedy="", primary=Location("bin/x", name))
+
+    report = report_of(
+        missing("liba.so", "/lib", "/usr/lib"),
+        missing("libb.so", "/lib", "/usr/lib"),
+        missing("libc.so", "/lib", "/opt/lib"),
+        missing("libd.so", "/lib"),
+        missing("libe.so", "/lib"),
+    )
+    lines = [line for line in render_text(report).splitlines() if line.startswith("      ")]
+    assert lines == [
+        "      /lib",
+        "      /usr/lib",
+        "      the same as for LC202 unresolved-needed: bin/x (liba.so) above",
+        "      /lib",
+        "      /opt/lib",
+        "      /lib",  # a reference would take as much room
+        "      /lib",
+    ]
+    assert render_text(report).count("It is wanted.") == 5
 
 
 def test_a_remedy_may_begin_with_a_command() -> None:
