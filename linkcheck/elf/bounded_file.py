@@ -15,6 +15,7 @@ from linkcheck.model import FileKind
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
 #: Kinds of what is not a regular file, by the file type bits of st_mode (man 7 inode).
@@ -147,8 +148,14 @@ class Span(Value):
 
     def contains(self, file: BoundedFile, wanted: bytes) -> bool:
         """Whether `wanted` stands anywhere in the span, looked for a block at a time."""
+        return next(self.find_all(file, wanted), None) is not None
+
+    def find_all(self, file: BoundedFile, wanted: bytes) -> Iterator[int]:
+        """Where `wanted` stands, counted from the span's start, in ascending order."""
         for start in range(0, self.size, BLOCK_SIZE):
             size = min(BLOCK_SIZE + len(wanted) - 1, self.size - start)
-            if wanted in file.read(self.offset + start, size, self.what):
-                return True
-        return False
+            block = file.read(self.offset + start, size, self.what)
+            at = block.find(wanted)
+            while at >= 0:
+                yield start + at
+                at = block.find(wanted, at + 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.elf.bounded_file import Span
 from linkcheck.elf.header import PT_DYNAMIC
-from linkcheck.elf.limits import MAX_DYNAMIC_ENTRIES, MAX_NEEDED
+from linkcheck.elf.limits import MAX_DYNAMIC_ENTRIES, MAX_NEEDED, MAX_STRING_TABLE
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ class DynamicSection(Value):
         size = self.values.get(DT_STRSZ, span.size)
         if size > span.size:
             raise file.malformed(f"DT_STRSZ is {size:#x}, but {span.size:#x} bytes are left in its segment")
+        if size > MAX_STRING_TABLE:
+            raise file.malformed(f"{what} has {size} bytes; more than {MAX_STRING_TABLE} are not read")
         return Span(span.offset, size, what)
 
 

@@ -65,11 +65,16 @@ MAX_RESIDENT_IMPORT_STRINGS = 1 << 20
 #: spell out n * n / 2 bytes of names; a linker only merges common endings. Bounds symbols.py.
 MAX_SYMBOL_NAME_BYTES = 256 << 20
 
-#: Imports, and bytes of their names, that are kept in a dictionary. With more, a question walks the table unless a
-#: filter of this many bits rules the name out: a million imports set one bit in eight. Bounds symbols.py.
+#: Imports, and bytes of their names, that are kept in a dictionary. With more, each question searches the string table
+#: for the name. Bounds symbols.py.
 MAX_INDEXED_IMPORTS = 1 << 17
 MAX_INDEXED_IMPORT_BYTES = 8 << 20
-IMPORT_FILTER_BITS = 1 << 23
+
+#: Places where such a name may stand, at the end of longer names too; a linker writes no name twice. Bounds symbols.py.
+MAX_NAME_PLACES = 1 << 18
+
+#: Bytes of the dynamic string table, which is searched for names. Bounds dynamic.py.
+MAX_STRING_TABLE = 256 << 20
 
 #: Bytes of relocations read for the largest symbol index they name. Bounds count.py.
 MAX_RELOCATION_BYTES = 16 << 20

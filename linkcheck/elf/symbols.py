@@ -7,7 +7,6 @@ The loader finds definitions through a hash table and nowhere else: DT_GNU_HASH 
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.bounded_file import BoundedFile
@@ -18,10 +17,10 @@ from linkcheck.elf.entry import can_be_bound, find_imports, make_symbol, unpack_
 from linkcheck.elf.hashes import gnu_hash, read_gnu_hash, read_sysv_hash, sysv_hash
 from linkcheck.elf.limits import (
     BLOCK_SIZE,
-    IMPORT_FILTER_BITS,
     MAX_CANDIDATES,
     MAX_INDEXED_IMPORT_BYTES,
     MAX_INDEXED_IMPORTS,
+    MAX_NAME_PLACES,
     MAX_RESIDENT_IMPORT_STRINGS,
     MAX_RESIDENT_STRINGS,
     MAX_SYMBOL_NAME_BYTES,
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from linkcheck.elf.entry import Entry
     from linkcheck.elf.hashes import GnuHash, SysvHash
     from linkcheck.elf.layout import Layout
-    from linkcheck.elf.name_filter import NameFilter
     from linkcheck.elf.versions import Versions
     from linkcheck.model import Symbol, SymbolVersion
 
@@ -88,6 +86,7 @@ class DynamicSymbols:
         "_questions",
         "_symtab_families",
         "_tables",
+        "_too_many_imports",
         "_unseen",
         "_versions",
     )
@@ -111,9 +110,9 @@ class DynamicSymbols:
         self._families: dict[bytes, bool] = {}
         self._symtab_families: dict[bytes, bool] = {}
         self._private: dict[frozenset[str], tuple[str, ...]] = {}
-        #: Name -> index of its first undefined entry; None before the first question, and a filter when there are too
-        #: many to keep.
-        self._import_index: dict[bytes, int] | NameFilter | None = None
+        #: Name -> index of its first undefined entry; None before the first question, and when there are too many.
+        self._import_index: dict[bytes, int] | None = None
+        self._too_many_imports = False
 
     @property
     def unseen(self) -> str | None:
@@ -189,7 +188,7 @@ class DynamicSymbols:
         encoded = encode_name(name)
         if encoded is None or self._families.get(encoded[:_FAMILY_LENGTH]) is False:
             return None
-        if isinstance(self._import_index, dict) and encoded not in self._import_index:
+        if self._import_index is not None and encoded not in self._import_index:
             return None
         with self._open() as file:
             tables = self._read_tables(file)
@@ -406,27 +405,48 @@ class DynamicSymbols:
         return known is not False
 
     def _find_import(self, file: BoundedFile, tables: _Tables, name: bytes) -> int | None:
-        if self._import_index is None:
+        if self._import_index is None and not self._too_many_imports:
             self._import_index = self._index_imports(file, tables)
-        if isinstance(self._import_index, dict):
+            self._too_many_imports = self._import_index is None
+        if self._import_index is not None:
             return self._import_index.get(name)
-        if not self._import_index.may_hold(name):
-            return None
-        return next((index for index, other in self._walk_imports(file, tables) if other == name), None)
+        return self._search_import(file, tables, name)
 
-    def _index_imports(self, file: BoundedFile, tables: _Tables) -> dict[bytes, int] | NameFilter:
-        """First index by name, so that one pass answers all questions; a filter when that would take much memory."""
+    def _index_imports(self, file: BoundedFile, tables: _Tables) -> dict[bytes, int] | None:
+        """First index by name, so that one pass answers all questions; None when that would take much memory."""
         index: dict[bytes, int] = {}
         left = MAX_INDEXED_IMPORT_BYTES
-        names = self._walk_imports(file, tables)
-        for number, name in names:
+        for number, name in self._walk_imports(file, tables):
             index.setdefault(name, number)
             left -= len(name)
             if left < 0 or len(index) > MAX_INDEXED_IMPORTS:
-                from linkcheck.elf.name_filter import NameFilter
-
-                return NameFilter(IMPORT_FILTER_BITS, chain(index, (name for _, name in names)))
+                return None
         return index
+
+    def _search_import(self, file: BoundedFile, tables: _Tables, name: bytes) -> int | None:
+        """Index of the first import called `name`, without looking at the names of the others.
+
+        The places of the name are searched for as bytes, and then the entries that lead there: a million imports take
+        a twentieth of the time that reading their names takes.
+        """
+        places: set[int] = set()
+        if not name:  # it stands at the end of every other one, and no file imports it
+            return None
+        for place in tables.strings.find_all(file, name + b"\0"):
+            places.add(place)
+            if len(places) > MAX_NAME_PLACES:
+                raise file.malformed(f"one name stands more than {MAX_NAME_PLACES} times in {tables.strings.what}")
+        if not places:
+            return None
+        count = self._count_entries(file, tables).visible
+        for start, raw in self._read_blocks(file, tables, 1, count):
+            names = tables.layout.words(raw)[:: tables.layout.symbol.size // 4]  # st_name comes first
+            if places.isdisjoint(names):
+                continue
+            for position in find_imports(tables.layout, raw):
+                if names[position] in places:
+                    return start + position
+        return None
 
     def _walk_imports(self, file: BoundedFile, tables: _Tables) -> Iterator[tuple[int, bytes]]:
         """Index and name of every import, with nothing decoded but the names."""

@@ -44,10 +44,9 @@ def test_more_imports_than_are_indexed_are_answered_for_cheaply(
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     assert table.imported("_ZN4acme1fEv0") is not None
     assert table.imported(f"_ZN4acme1fEv{count - 1}") is not None
-    first = resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
     assert [name for i in range(200) if table.imported(name := f"nobody{i}") is not None] == []
-    # Each of the 200 took a walk over the table; the filter lets one in fifty or so through.
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 20 * first
+    # None of the 200 read the names of the 4000; that would take a second.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 0.3
     assert table.count_imports() == count
 
 

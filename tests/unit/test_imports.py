@@ -40,7 +40,6 @@ UNWANTED = {
     "linkcheck.elf.references": "only when nothing else tells whether a use was bound already",
     "linkcheck.elf.static_symbols": "only for an executable without PT_DYNAMIC",
     "linkcheck.policy.one_off": "only for --require-needed and its kin",
-    "linkcheck.elf.name_filter": "only for more imports than are kept",
     "linkcheck.inputs.distribution": "only for dist:NAME",
     "linkcheck.inputs.extension_module": "only for a library in a directory that another one loads",
     "linkcheck.loader.nearby": "only when a library is not found",
