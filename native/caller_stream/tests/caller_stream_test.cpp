@@ -14,9 +14,7 @@ using caller_stream_tests::stream;
 using executorch::extension::cuda::CallerStreamGuard;
 using executorch::extension::cuda::getCallerStream;
 
-TEST(CallerStream, IsEmptyWithoutAGuard) {
-  EXPECT_EQ(getCallerStream(), std::nullopt);
-}
+TEST(CallerStream, IsEmptyWithoutAGuard) { EXPECT_EQ(getCallerStream(), std::nullopt); }
 
 TEST(CallerStream, IsTheGuardsStreamAndEmptyAgainAfterwards) {
   {
@@ -76,4 +74,4 @@ TEST(CallerStream, IsRestoredWhenAnExceptionLeavesTheGuardsScope) {
   EXPECT_EQ(getCallerStream(), std::nullopt);
 }
 
-} // namespace
+}  // namespace

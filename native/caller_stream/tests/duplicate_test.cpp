@@ -1,4 +1,5 @@
-// The fault itself: this program holds a private copy of the code, so the library observes nothing of its choice.
+// The fault itself: this program holds a private copy of the code, so the library observes nothing
+// of its choice.
 #include <gtest/gtest.h>
 
 #include "fake_streams.h"
@@ -13,7 +14,8 @@ using executorch::extension::cuda::getCallerStream;
 TEST(Duplicate, TheLibraryDoesNotSeeWhatTheProgramChose) {
   const CallerStreamGuard guard{stream(0x1000)};
   EXPECT_EQ(getCallerStream(), std::optional{stream(0x1000)});
-  EXPECT_EQ(observeStream(), std::nullopt) << "this program was linked without its private copy: the test shows nothing";
+  EXPECT_EQ(observeStream(), std::nullopt)
+      << "this program was linked without its private copy: the test shows nothing";
 }
 
-} // namespace
+}  // namespace

@@ -30,8 +30,9 @@ TEST(OneChoice, WhatALibraryChoosesTheProgramAndTheOtherLibraryObserve) {
 
 TEST(OneChoice, GuardsOfDifferentFilesNest) {
   const CallerStreamGuard outer{stream(0x1000)};
-  withChosenStream(nullptr, [] { EXPECT_EQ(observeStream(), std::optional<cudaStream_t>{nullptr}); });
+  withChosenStream(nullptr,
+                   [] { EXPECT_EQ(observeStream(), std::optional<cudaStream_t>{nullptr}); });
   EXPECT_EQ(observeStream(), std::optional{stream(0x1000)});
 }
 
-} // namespace
+}  // namespace
