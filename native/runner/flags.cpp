@@ -47,7 +47,8 @@ Applied apply(std::string_view name, std::string_view value, Flags& flags) {
   constexpr int kMaximum = std::numeric_limits<int>::max();
   if (name == "--num_runs") return when(parse_number(value, kMaximum, flags.num_runs));
   if (name == "--green_context_sms") {
-    return when(parse_number(value, kMaximum, flags.green_context_sms));
+    constexpr unsigned int kMost = std::numeric_limits<int>::max();
+    return when(parse_number(value, kMost, flags.green_context_sms));
   }
   if (name == "--seed") {
     uint64_t seed = 0;
@@ -64,7 +65,9 @@ const char kUsage[] =
     "usage: executorch_runner --model_path=FILE.pte [--num_runs=N] [--method=NAME]\n"
     "                         [--inputs=FILE[,FILE...]] [--seed=N] [--green_context_sms=N]\n"
     "Runs one method of an ExecuTorch program on a stream of its own and prints its outputs.\n"
-    "Inputs are all ones, or random with --seed, or the raw element bytes of one file each.\n";
+    "Inputs are all ones, or random with --seed, or the raw element bytes of one file each.\n"
+    "With --green_context_sms the stream is one of a green context with so many of the GPU's "
+    "SMs.\n";
 
 std::variant<Flags, std::string> parse_flags(const std::vector<std::string>& arguments) {
   Flags flags;

@@ -13,9 +13,9 @@ struct Flags {
   std::string model_path = "model.pte";
   std::string method;  // empty: the program's first
   int num_runs = 1;
-  std::vector<std::string> inputs;  // files of raw element bytes, one an input; empty: made up
-  std::optional<uint64_t> seed;     // made-up inputs are random; nothing: all ones
-  int green_context_sms = 0;        // 0: an ordinary stream
+  std::vector<std::string> inputs;     // files of raw element bytes, one an input; empty: made up
+  std::optional<uint64_t> seed;        // made-up inputs are random; nothing: all ones
+  unsigned int green_context_sms = 0;  // 0: an ordinary stream
 };
 
 // The flags, or one line that says what is wrong.

@@ -28,7 +28,6 @@ using executorch::runtime::Method;
 using executorch::runtime::Program;
 
 void run(const Flags& flags) {
-  if (flags.green_context_sms > 0) throw Problem("--green_context_sms is not supported yet");
   executorch::runtime::runtime_init();
   CudaDeviceAllocator::register_if_absent();
 
@@ -38,12 +37,18 @@ void run(const Flags& flags) {
       flags.method.empty() ? require(program.get_method_name(0), flags.model_path) : flags.method;
   const auto meta = require(program.method_meta(name.c_str()), "method " + name);
   MethodMemory memory(meta);
+  // The stream below must be on the GPU of the method's engines.
+  use_device(memory.device());
   auto method = require(program.load_method(name.c_str(), memory.manager()), "method " + name);
   const Inputs inputs(meta, flags);
   inputs.print();
 
-  Stream stream;
-  std::fprintf(stderr, "caller stream: ordinary stream\n");
+  Stream stream(flags.green_context_sms);
+  if (stream.sms() > flags.green_context_sms && flags.green_context_sms > 0) {
+    std::fprintf(stderr, "executorch_runner: asked for %u SMs, the driver gives %u\n",
+                 flags.green_context_sms, stream.sms());
+  }
+  std::fprintf(stderr, "caller stream: %s\n", stream.description().c_str());
   {
     const CallerStreamGuard guard(stream.get());
     if (getCallerStream() != stream.get()) {

@@ -34,4 +34,11 @@ MethodMemory::MethodMemory(const executorch::runtime::MethodMeta& meta) {
   manager_.emplace(&method_allocator_, &*planned_, &temp_allocator_);
 }
 
+int MethodMemory::device() const {
+  for (const executorch::runtime::etensor::Device& device : devices_) {
+    if (!device.is_cpu() && device.index() >= 0) return device.index();
+  }
+  return 0;
+}
+
 }  // namespace linkcheck::runner

@@ -21,6 +21,8 @@ class MethodMemory {
   MethodMemory& operator=(const MethodMemory&) = delete;
 
   executorch::runtime::MemoryManager* manager() { return &*manager_; }
+  // The GPU of the first planned buffer that is on one; 0 when none is.
+  int device() const;
 
  private:
   std::vector<std::vector<uint8_t>> host_;

@@ -1,7 +1,5 @@
 #include "stream.h"
 
-#include <string>
-
 #include "problem.h"
 
 namespace linkcheck::runner {
@@ -13,14 +11,32 @@ void require_cuda(cudaError_t result, const char* what) {
 
 }  // namespace
 
-Stream::Stream() {
-  require_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "no CUDA stream");
+void use_device(int device) {
+  const std::string what = "GPU " + std::to_string(device) + " cannot be used";
+  require_cuda(cudaSetDevice(device), what.c_str());
 }
 
-Stream::~Stream() { cudaStreamDestroy(stream_); }
+Stream::Stream(unsigned int green_context_sms) {
+  if (green_context_sms > 0) {
+    green_context_.emplace(green_context_sms);
+    stream_ = green_context_->create_stream();
+  } else {
+    require_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "no CUDA stream");
+  }
+}
+
+Stream::~Stream() {
+  cudaStreamSynchronize(stream_);
+  cudaStreamDestroy(stream_);
+}
 
 void Stream::synchronize() {
   require_cuda(cudaStreamSynchronize(stream_), "waiting for the stream");
+}
+
+std::string Stream::description() const {
+  if (!green_context_) return "ordinary stream";
+  return "green context with " + std::to_string(green_context_->sms()) + " SM(s)";
 }
 
 }  // namespace linkcheck::runner

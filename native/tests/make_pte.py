@@ -9,7 +9,8 @@ write the file; it needs no torch. The specification::
                   "inputs":  [{"name": "input_0", "dtype": "FLOAT", "shape": [2, 3]}],
                   "outputs": [{"name": "output_0", "dtype": "FLOAT", "shape": [2, 3]}]}]}
 
-Plans are looked for in the folder that --plans names. `device` "cuda" puts the outputs' planned buffer on the GPU.
+Plans are looked for in the folder that --plans names. `device` "cuda" or "cuda:1" is the engine's GPU, and puts the
+outputs' planned buffer there; "cpu" leaves the buffer in host memory and the engine on GPU 0.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ BUFFER_ALIGNMENT = 16
 PLANNED_BUFFER = 1  # the runtime's buffer 0 is reserved for constants
 
 
+def gpu_of(method: dict[str, Any]) -> int | None:
+    """The ordinal of the method's GPU; None when its buffers are on the host. Raises ValueError."""
+    kind, _, index = method.get("device", "cpu").partition(":")
+    return None if kind == "cpu" else int(index or 0)
+
+
 def build_blob(method: dict[str, Any], engine: bytes) -> bytes:
     """A TR01 blob as upstream's exporter writes it, for the tensors of `method`."""
     bindings = [
@@ -41,7 +48,7 @@ def build_blob(method: dict[str, Any], engine: bytes) -> bytes:
             "io_bindings": bindings,
             "aliased_io": [],
             "hardware_compatible": False,
-            "device_id": 0,
+            "device_id": gpu_of(method) or 0,
             "serialized_metadata": "",
             "target_platform": "",
         },
@@ -52,7 +59,7 @@ def build_blob(method: dict[str, Any], engine: bytes) -> bytes:
     return (header + metadata).ljust(engine_offset, b"\0") + engine
 
 
-def describe_tensor(tensor: dict[str, Any], offset: int | None, on_gpu: bool) -> dict[str, Any]:
+def describe_tensor(tensor: dict[str, Any], offset: int | None, gpu: int | None) -> dict[str, Any]:
     described: dict[str, Any] = {
         "scalar_type": tensor["dtype"],
         "sizes": tensor["shape"],
@@ -65,17 +72,17 @@ def describe_tensor(tensor: dict[str, Any], offset: int | None, on_gpu: bool) ->
             "memory_offset_low": offset,
             "memory_offset_high": 0,
         }
-        if on_gpu:
-            described["extra_tensor_info"] = {"device_type": "CUDA", "device_index": 0}
+        if gpu is not None:
+            described["extra_tensor_info"] = {"device_type": "CUDA", "device_index": gpu}
     return {"val_type": "Tensor", "val": described}
 
 
 def describe_method(method: dict[str, Any], index: int) -> dict[str, Any]:
-    on_gpu = method.get("device", "cpu") == "cuda"
-    values = [describe_tensor(tensor, None, False) for tensor in method["inputs"]]
+    gpu = gpu_of(method)
+    values = [describe_tensor(tensor, None, None) for tensor in method["inputs"]]
     size = 0
     for tensor in method["outputs"]:
-        values.append(describe_tensor(tensor, size, on_gpu))
+        values.append(describe_tensor(tensor, size, gpu))
         needed = math.prod(tensor["shape"]) * SIZES[tensor["dtype"]]
         size += -(-needed // BUFFER_ALIGNMENT) * BUFFER_ALIGNMENT
     inputs = list(range(len(method["inputs"])))
@@ -94,8 +101,8 @@ def describe_method(method: dict[str, Any], index: int) -> dict[str, Any]:
         ],
         "non_const_buffer_sizes": [0, size],
     }
-    if on_gpu:
-        plan["non_const_buffer_device"] = [{"buffer_idx": PLANNED_BUFFER, "device_type": "CUDA", "device_index": 0}]
+    if gpu is not None:
+        plan["non_const_buffer_device"] = [{"buffer_idx": PLANNED_BUFFER, "device_type": "CUDA", "device_index": gpu}]
     return plan
 
 
@@ -133,7 +140,7 @@ def main() -> int:
     try:
         program = build_program(json.loads(arguments.spec.read_text()), arguments.plans)
         write_program(program, arguments.executorch_dir, arguments.out)
-    except (OSError, KeyError, json.JSONDecodeError, subprocess.CalledProcessError) as error:
+    except (OSError, KeyError, ValueError, json.JSONDecodeError, subprocess.CalledProcessError) as error:
         print(f"make_pte.py: {arguments.spec}: {error}", file=sys.stderr)
         return 1
     return 0

@@ -5,6 +5,7 @@ runner_test.py RUNNER PROGRAM.pte
 
 from __future__ import annotations
 
+import os
 import struct
 import subprocess
 import sys
@@ -22,10 +23,13 @@ def lines_of(stderr: str) -> list[str]:
 
 
 class RunnerTest(unittest.TestCase):
-    def run_runner(self, *flags: str, status: int = 0) -> list[str]:
-        result = subprocess.run(
-            [RUNNER, f"--model_path={PROGRAM}", *flags], capture_output=True, text=True, check=False
-        )
+    def run_runner(self, *flags: str, status: int = 0, gpu: str = "", kernel_log: Path | None = None) -> list[str]:
+        """Run it on the simulated GPU that `gpu` (gpusim's GPUSIM_SETTINGS) describes; answer its lines."""
+        environment = {**os.environ, "GPUSIM_SETTINGS": gpu}
+        if kernel_log is not None:
+            environment["GPUSIM_KERNEL_LOG"] = str(kernel_log)
+        command = [RUNNER, f"--model_path={PROGRAM}", *flags]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, status, result.stderr)
         return lines_of(result.stderr)
 
@@ -45,6 +49,48 @@ class RunnerTest(unittest.TestCase):
 
     def test_outputs_on_the_gpu_are_copied_back(self) -> None:
         self.assertEqual(self.run_runner("--method=on_gpu"), self.run_runner())
+
+    def test_a_method_on_the_second_gpu_runs_there(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "kernels"
+            lines = self.run_runner("--method=on_second_gpu", gpu="devices=2", kernel_log=log)
+            self.assertEqual(lines, self.run_runner())
+            self.assertEqual(log.read_text(), "kernel on device 1, SMs 0 to 15\n")
+        lines = self.run_runner("--method=on_second_gpu", status=1)
+        self.assertIn("executorch_runner: ", lines[-1])
+
+    def test_a_green_context_keeps_the_work_on_its_sms(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "kernels"
+            lines = self.run_runner(
+                "--green_context_sms=8", "--num_runs=2", gpu="sms=132,sm_granularity=8", kernel_log=log
+            )
+            self.assertEqual(lines[1], "caller stream: green context with 8 SM(s)")
+            self.assertEqual([*lines[:1], *lines[2:]], [*self.run_runner()[:1], *self.run_runner()[2:]])
+            self.assertEqual(log.read_text(), "kernel on device 0, SMs 0 to 7\n" * 2)
+
+    def test_a_green_context_on_the_second_gpu(self) -> None:
+        lines = self.run_runner("--method=on_second_gpu", "--green_context_sms=4", gpu="devices=2")
+        self.assertEqual(lines[1], "caller stream: green context with 4 SM(s)")
+
+    def test_sms_that_the_driver_rounds_up_are_counted_as_they_are(self) -> None:
+        lines = self.run_runner("--green_context_sms=5", gpu="sms=132,sm_granularity=8")
+        self.assertEqual(lines[1], "executorch_runner: asked for 5 SMs, the driver gives 8")
+        self.assertEqual(lines[2], "caller stream: green context with 8 SM(s)")
+
+    def test_a_green_context_that_cannot_be_is_refused(self) -> None:
+        for sms, gpu, message in (
+            (133, "sms=132,sm_granularity=8", "there are no 133 SMs of the GPU's 132"),
+            (131, "sms=132,sm_granularity=8", "no part with 131 SMs of the GPU's 132: cudaErrorInvalidResource"),
+            (8, "green_contexts=0", "the driver has no cuDeviceGetDevResource; it must be of CUDA 12.4 (550) or newer"),
+        ):
+            with self.subTest(message):
+                lines = self.run_runner(f"--green_context_sms={sms}", gpu=gpu, status=1)
+                self.assertIn(f"executorch_runner: no green context: {message}", lines[-1])
+                self.assertNotIn("output[0]", "".join(lines), "there is no fallback to an ordinary stream")
+
+    def test_zero_sms_mean_an_ordinary_stream(self) -> None:
+        self.assertEqual(self.run_runner("--green_context_sms=0", gpu="green_contexts=0"), self.run_runner())
 
     def test_every_type_is_filled_and_printed_as_itself(self) -> None:
         for method, dtype, values in (
@@ -74,7 +120,10 @@ class RunnerTest(unittest.TestCase):
         self.assertNotEqual(first, self.run_runner("--seed=8"))
 
     def test_wrong_flags_are_refused(self) -> None:
-        for flag in ("--num_run=3", "--num_runs=x", "--num_runs=-1", "--num_runs", "--seed=", "extra", "--num_runs=1 "):
+        for flag in (
+            *("--num_run=3", "--num_runs=x", "--num_runs=-1", "--num_runs", "--num_runs=1 ", "--seed=", "extra"),
+            *("--green_context_sms=", "--green_context_sms=-1", "--green_context_sms=4294967295"),
+        ):
             with self.subTest(flag):
                 self.assertIn("executorch_runner:", self.run_runner(flag, status=2)[0])
 

@@ -22,6 +22,7 @@ enum cudaError {
   cudaErrorIllegalAddress = 700,
   cudaErrorLaunchFailure = 719,
   cudaErrorNotSupported = 801,
+  cudaErrorInvalidResourceConfiguration = 915,
   cudaErrorUnknown = 999
 };
 typedef enum cudaError cudaError_t;
@@ -58,6 +59,12 @@ enum cudaDeviceAttr {
   cudaDevAttrMemoryPoolsSupported = 115
 };
 
+enum cudaDriverEntryPointQueryResult {
+  cudaDriverEntryPointSuccess = 0,
+  cudaDriverEntryPointSymbolNotFound = 1,
+  cudaDriverEntryPointVersionNotSufficent = 2
+};
+
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
 
@@ -70,6 +77,7 @@ typedef struct CUevent_st* cudaEvent_t;
 #define cudaEventBlockingSync 0x01
 #define cudaEventDisableTiming 0x02
 #define cudaHostAllocDefault 0x00
+#define cudaEnableDefault 0x00
 #define cudaMemAttachGlobal 0x01
 
 #define GPUSIM_API __attribute__((visibility("default")))
@@ -82,6 +90,9 @@ GPUSIM_API cudaError_t cudaSetDevice(int device);
 GPUSIM_API cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr attribute,
                                               int device);
 GPUSIM_API cudaError_t cudaDeviceSynchronize();
+GPUSIM_API cudaError_t cudaGetDriverEntryPointByVersion(
+    const char* symbol, void** function, unsigned int version, unsigned long long flags,
+    enum cudaDriverEntryPointQueryResult* status);
 
 GPUSIM_API cudaError_t cudaGetLastError();
 GPUSIM_API cudaError_t cudaPeekAtLastError();

@@ -59,6 +59,7 @@ std::string leak_report() {
   line("device allocations", now.device_allocations);
   line("host allocations", now.host_allocations);
   line("streams", now.streams);
+  line("green contexts", now.green_contexts);
   line("events", now.events);
   line("runtimes", now.runtimes);
   line("engines", now.engines);
@@ -72,7 +73,11 @@ void fail_call(const std::string& call, uint64_t nth, cudaError_t error) {
 }
 void clear_failures() { Locked()->call_log().clear_failures(); }
 std::vector<std::string> calls() { return Locked()->call_log().calls(); }
-void clear_calls() { Locked()->call_log().clear_calls(); }
+void clear_calls() {
+  Locked()->call_log().clear_calls();
+  Locked()->kernel_log().clear();
+}
+std::vector<KernelRun> kernel_runs() { return Locked()->kernel_log().runs(); }
 int64_t last_weight_budget() { return Locked()->objects().last_weight_budget; }
 void run_all() { Locked()->scheduler().run_all(); }
 

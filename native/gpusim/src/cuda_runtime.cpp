@@ -166,7 +166,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr attribute, in
     if (!gpusim::device_exists(simulator, device)) return cudaErrorInvalidDevice;
     switch (attribute) {
       case cudaDevAttrMultiProcessorCount:
-        *value = 16;
+        *value = simulator.settings().sms;
         return cudaSuccess;
       case cudaDevAttrIntegrated:
         *value = simulator.settings().integrated ? 1 : 0;
@@ -230,6 +230,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorLaunchFailure";
     case cudaErrorNotSupported:
       return "cudaErrorNotSupported";
+    case cudaErrorInvalidResourceConfiguration:
+      return "cudaErrorInvalidResourceConfiguration";
     case cudaErrorUnknown:
       return "cudaErrorUnknown";
   }

@@ -20,11 +20,19 @@ struct Operation {
   std::function<void()> run;
 };
 
+// Multiprocessors first to first + count - 1 of a device.
+struct SmRange {
+  int first = 0;
+  int count = 0;
+};
+
 struct Stream {
   StreamId id = 0;
   int device = 0;
   bool blocking = true;  // ordered with the legacy stream of its device
   bool legacy = false;
+  SmRange sms;
+  uintptr_t green_context = 0;  // handle of the one it belongs to; 0: the primary context
   uint64_t enqueued = 0;
   uint64_t completed = 0;
   std::deque<Operation> queue;

@@ -1,6 +1,9 @@
 #include "simulator.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <utility>
 
 namespace gpusim {
@@ -17,6 +20,31 @@ thread_local ThreadState thread_state;
 // Handles are no addresses: following one would crash, as it should.
 constexpr uintptr_t kHandleBase = uintptr_t{0x6B5} << 44;
 
+// What GPUSIM_SETTINGS says; a key that does not exist is a mistake in a test, and ends it.
+Settings settings_from_environment() {
+  Settings settings;
+  const char* text = std::getenv("GPUSIM_SETTINGS");
+  std::istringstream list(text == nullptr ? "" : text);
+  for (std::string entry; std::getline(list, entry, ',');) {
+    const size_t equals = entry.find('=');
+    const std::string key = entry.substr(0, equals);
+    const int value = equals == std::string::npos ? 0 : std::atoi(entry.c_str() + equals + 1);
+    if (key == "devices") {
+      settings.devices = value;
+    } else if (key == "sms") {
+      settings.sms = value;
+    } else if (key == "sm_granularity") {
+      settings.sm_granularity = value;
+    } else if (key == "green_contexts") {
+      settings.green_contexts = value != 0;
+    } else {
+      std::fprintf(stderr, "gpusim: GPUSIM_SETTINGS has no %s\n", key.c_str());
+      std::abort();
+    }
+  }
+  return settings;
+}
+
 bool is_legacy(cudaStream_t handle) { return handle == nullptr || handle == cudaStreamLegacy; }
 
 }  // namespace
@@ -26,13 +54,15 @@ Simulator& Simulator::instance() {
   return *simulator;
 }
 
-Simulator::Simulator() { reset(Settings{}); }
+Simulator::Simulator() { reset(settings_from_environment()); }
 
 void Simulator::reset(const Settings& settings) {
   settings_ = settings;
   ++generation_;
   call_log_ = CallLog{};
   faults_ = FaultLog{};
+  kernel_log_.clear();
+  green_contexts_ = GreenContexts{};
   objects_ = ObjectCounts{};
   accesses_ = AccessLog{};
   scheduler_ = std::make_unique<Scheduler>(settings.seed);
@@ -53,10 +83,24 @@ void Simulator::set_current_device(int device) {
 }
 
 cudaStream_t Simulator::create_stream(bool blocking) {
-  const Stream& stream = scheduler_->create(current_device(), blocking, false);
-  next_handle_ += 16;
-  streams_[next_handle_] = stream.id;
-  return reinterpret_cast<cudaStream_t>(next_handle_);
+  Stream& stream = scheduler_->create(current_device(), blocking, false);
+  stream.sms = {0, settings_.sms};
+  return publish(stream);
+}
+
+cudaStream_t Simulator::create_green_stream(uintptr_t green_context) {
+  const GreenContext* context = green_contexts_.find(green_context);
+  if (context == nullptr) return nullptr;
+  Stream& stream = scheduler_->create(context->device, false, false);
+  stream.sms = context->sms;
+  stream.green_context = green_context;
+  return publish(stream);
+}
+
+cudaStream_t Simulator::publish(const Stream& stream) {
+  const uintptr_t handle = new_handle();
+  streams_[handle] = stream.id;
+  return reinterpret_cast<cudaStream_t>(handle);
 }
 
 bool Simulator::destroy_stream(cudaStream_t handle) {
@@ -71,6 +115,7 @@ Stream& Simulator::default_stream(bool per_thread) {
   const auto found = known.find(device);
   if (found != known.end()) return *scheduler_->find(found->second);
   Stream& stream = scheduler_->create(device, per_thread, !per_thread);
+  stream.sms = {0, settings_.sms};
   known[device] = stream.id;
   return stream;
 }
@@ -79,21 +124,42 @@ Stream* Simulator::resolve(cudaStream_t handle) {
   if (is_legacy(handle)) return &default_stream(false);
   if (handle == cudaStreamPerThread) return &default_stream(true);
   const auto found = streams_.find(reinterpret_cast<uintptr_t>(handle));
-  if (found != streams_.end()) return scheduler_->find(found->second);
-  faults_.add(FaultKind::kInvalidHandle, "a stream that does not exist is used");
+  if (found == streams_.end()) {
+    faults_.add(FaultKind::kInvalidHandle, "a stream that does not exist is used");
+    return nullptr;
+  }
+  Stream* stream = scheduler_->find(found->second);
+  if (stream->green_context == 0 || green_contexts_.find(stream->green_context) != nullptr) {
+    return stream;
+  }
+  faults_.add(FaultKind::kInvalidHandle, "a stream is used whose green context is gone");
   return nullptr;
 }
 
 cudaEvent_t Simulator::create_event() {
-  next_handle_ += 16;
   Event event;
   event.device = current_device();
-  events_[next_handle_] = event;
-  return reinterpret_cast<cudaEvent_t>(next_handle_);
+  const uintptr_t handle = new_handle();
+  events_[handle] = event;
+  return reinterpret_cast<cudaEvent_t>(handle);
 }
 
 bool Simulator::destroy_event(cudaEvent_t handle) {
   return events_.erase(reinterpret_cast<uintptr_t>(handle)) == 1;
+}
+
+bool Simulator::destroy_green_context(uintptr_t handle) {
+  const GreenContext* context = green_contexts_.find(handle);
+  if (context == nullptr) return false;
+  for (const StreamId id : scheduler_->streams_of(context->device)) {
+    const Stream& stream = *scheduler_->find(id);
+    if (stream.green_context != handle || stream.enqueued == 0) continue;
+    if (known_complete(stream.last())) continue;
+    faults_.add(FaultKind::kFreeInUse,
+                "a green context is destroyed while its work was not waited for");
+  }
+  green_contexts_.destroy(handle);
+  return true;
 }
 
 Event* Simulator::find_event(cudaEvent_t handle) {
@@ -227,6 +293,7 @@ Live Simulator::live() const {
   live.device_bytes = memory_->live_bytes();
   live.host_allocations = memory_->live_count(false);
   live.streams = streams_.size();
+  live.green_contexts = green_contexts_.count();
   live.events = events_.size();
   live.runtimes = objects_.runtimes;
   live.engines = objects_.engines;

@@ -15,6 +15,8 @@
 #include "call_log.h"
 #include "fault_log.h"
 #include "gpusim/control.h"
+#include "green_contexts.h"
+#include "kernel_log.h"
 #include "memory_map.h"
 #include "scheduler.h"
 
@@ -43,7 +45,9 @@ class Simulator {
 
   const Settings& settings() const { return settings_; }
   CallLog& call_log() { return call_log_; }
+  KernelLog& kernel_log() { return kernel_log_; }
   FaultLog& faults() { return faults_; }
+  GreenContexts& green_contexts() { return green_contexts_; }
   MemoryMap& memory() { return *memory_; }
   Scheduler& scheduler() { return *scheduler_; }
   ObjectCounts& objects() { return objects_; }
@@ -52,6 +56,8 @@ class Simulator {
   void set_current_device(int device);
 
   cudaStream_t create_stream(bool blocking);
+  // A stream whose kernels run on the green context's multiprocessors only.
+  cudaStream_t create_green_stream(uintptr_t green_context);
   bool destroy_stream(cudaStream_t handle);
   // The stream behind a handle; the default streams are those of the current device (and thread).
   // Null and a fault when there is none.
@@ -59,6 +65,9 @@ class Simulator {
 
   cudaEvent_t create_event();
   bool destroy_event(cudaEvent_t handle);
+  // Reports work of its streams that was not waited for.
+  bool destroy_green_context(uintptr_t handle);
+  uintptr_t new_handle() { return next_handle_ += 16; }
   Event* find_event(cudaEvent_t handle);
 
   // Enqueues work that touches `accesses`; reports freed, foreign or unordered memory at once.
@@ -83,12 +92,15 @@ class Simulator {
   Simulator();
   void check_exists(const Access& access, const std::string& what);
   Stream& default_stream(bool per_thread);
+  cudaStream_t publish(const Stream& stream);
 
   std::mutex mutex_;
   Settings settings_;
   uint64_t generation_ = 0;
   CallLog call_log_;
   FaultLog faults_;
+  KernelLog kernel_log_;
+  GreenContexts green_contexts_;
   ObjectCounts objects_;
   std::unique_ptr<MemoryMap> memory_;
   std::unique_ptr<Scheduler> scheduler_;

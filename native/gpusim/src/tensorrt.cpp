@@ -264,7 +264,10 @@ class Context final : public nvinfer1::IExecutionContext {
     std::vector<Access> accesses = {{kernel.a, size, false}, {kernel.result, size, true}};
     if (kernel.b != kernel.a) accesses.push_back({kernel.b, size, false});
     last_ = simulator.enqueue(stream, "kernel", accesses,
-                              [&simulator, kernel] { run_kernel(simulator, kernel); });
+                              [&simulator, kernel, device = stream.device, sms = stream.sms] {
+                                simulator.kernel_log().add({device, sms.first, sms.count});
+                                run_kernel(simulator, kernel);
+                              });
   }
 
   const std::shared_ptr<EngineState> engine_;

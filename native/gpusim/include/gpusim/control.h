@@ -20,8 +20,14 @@ struct Settings {
   bool integrated = false;                // cudaDevAttrIntegrated
   bool pageable_access = false;           // the GPU can read ordinary host memory in place
   bool memory_pools = true;               // cudaMallocAsync works
+  int sms = 16;                           // multiprocessors of each device
+  int sm_granularity = 2;                 // a part of them is a multiple of this
+  bool green_contexts = true;             // the driver has the functions that make them
   size_t memory_bytes = size_t{1} << 30;  // of each device; beyond it cudaErrorMemoryAllocation
 };
+
+// The environment variable GPUSIM_SETTINGS gives what a process begins with, for programs that are
+// not tests themselves: "devices=2,sms=132,sm_granularity=8,green_contexts=0".
 
 // Starts afresh: no streams, allocations, events, faults, failures or call log. Handles from before
 // become invalid. Must not run while another thread uses the simulator.
@@ -53,6 +59,7 @@ struct Live {
   size_t device_bytes = 0;
   size_t host_allocations = 0;
   size_t streams = 0;
+  size_t green_contexts = 0;
   size_t events = 0;
   size_t runtimes = 0;
   size_t engines = 0;
@@ -75,6 +82,16 @@ GPUSIM_API void clear_calls();
 
 // The weight-streaming budget that an engine took last, in bytes; -1 if none did since reset().
 GPUSIM_API int64_t last_weight_budget();
+
+// Which multiprocessors each kernel that ran since reset() or clear_calls() could run on, in the
+// order in which they ran. With GPUSIM_KERNEL_LOG=FILE in the environment each is also a line of
+// that file: "kernel on device 0, SMs 0 to 7".
+struct KernelRun {
+  int device = 0;
+  int first_sm = 0;
+  int sm_count = 0;
+};
+GPUSIM_API std::vector<KernelRun> kernel_runs();
 
 // Runs everything that is queued, on every device. Tests use it to look at memory; it orders
 // nothing.

@@ -1,0 +1,52 @@
+#include "driver_api.h"
+
+#include "problem.h"
+
+namespace linkcheck::runner {
+namespace {
+
+// CUDA's first version with green contexts: the interface that is asked for, whatever the driver's
+// own version is.
+constexpr unsigned int kInterfaceVersion = 12040;
+
+template <typename Function>
+void look_up(const char* name, Function& function) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult status = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+  const cudaError_t result =
+      cudaGetDriverEntryPointByVersion(name, &found, kInterfaceVersion, cudaEnableDefault, &status);
+#else
+  static_cast<void>(kInterfaceVersion);  // this runtime's own version is asked for
+  const cudaError_t result = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &status);
+#endif
+  if (result != cudaSuccess) {
+    throw Problem(std::string("no green context: the driver cannot be asked for ") + name + ": " +
+                  cudaGetErrorName(result));
+  }
+  if (status != cudaDriverEntryPointSuccess || found == nullptr) {
+    throw Problem(std::string("no green context: the driver has no ") + name +
+                  "; it must be of CUDA 12.4 (550) or newer");
+  }
+  function = reinterpret_cast<Function>(found);
+}
+
+}  // namespace
+
+DriverApi DriverApi::load() {
+  DriverApi api;
+  look_up("cuDeviceGetDevResource", api.get_device_resource);
+  look_up("cuDevSmResourceSplitByCount", api.split_by_count);
+  look_up("cuDevResourceGenerateDesc", api.generate_description);
+  look_up("cuGreenCtxCreate", api.create_green_context);
+  look_up("cuGreenCtxDestroy", api.destroy_green_context);
+  look_up("cuGreenCtxStreamCreate", api.create_green_stream);
+  return api;
+}
+
+std::string name_of(CUresult result) {
+  return std::string(cudaGetErrorName(static_cast<cudaError_t>(result))) + " (" +
+         std::to_string(static_cast<int>(result)) + ")";
+}
+
+}  // namespace linkcheck::runner
