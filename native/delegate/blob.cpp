@@ -144,6 +144,10 @@ Status read_scalars(const Json& json, Blob& blob) {
     }
     blob.device_id = static_cast<int>(device->get<uint64_t>());
   }
+  if (const auto platform = json.find("target_platform"); platform != json.end()) {
+    if (!platform->is_string()) return invalid("target_platform is no text");
+    blob.target_platform = platform->get<std::string>();
+  }
   if (json.contains("engine_key")) {
     const auto key = text_at(json, "engine_key");
     if (!key) return invalid("engine_key is no text");

@@ -36,6 +36,7 @@ struct Blob {
   std::vector<BlobAlias> aliases;
   bool hardware_compatible = false;
   int device_id = 0;
+  std::string target_platform;   // such as linux_x86_64; empty: the exporter does not say
   std::string engine_key;        // empty: the engine is inline
   const void* engine = nullptr;  // points into the blob
   size_t engine_size = 0;

@@ -1,6 +1,9 @@
 #include "engine_loader.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "device_scope.h"
@@ -15,6 +18,29 @@ using executorch::runtime::FreeableBuffer;
 using executorch::runtime::NamedDataMap;
 
 constexpr uintptr_t kNamedEngineAlignment = 16;
+
+// How the exporter calls the platform that this code runs on; empty for one that it has no name
+// for.
+constexpr std::string_view kThisPlatform =
+#if defined(__linux__) && defined(__x86_64__)
+    "linux_x86_64";
+#elif defined(__linux__) && defined(__aarch64__)
+    "linux_aarch64";
+#else
+    "";
+#endif
+
+// TensorRT's engines are for one platform. Names that are not known here are left to TensorRT.
+Status check_platform(const std::string& platform) {
+  constexpr std::array<std::string_view, 6> kKnown = {"linux_x86_64",   "linux_aarch64",
+                                                      "windows_x86_64", "windows_arm64",
+                                                      "win_x86_64",     "win_arm64"};
+  const bool known = std::find(kKnown.begin(), kKnown.end(), platform) != kKnown.end();
+  if (!known || kThisPlatform.empty() || platform == kThisPlatform) return {};
+  return Failure{
+      Error::DelegateInvalidCompatibility,
+      "the engine was built for " + platform + ", this is " + std::string(kThisPlatform)};
+}
 
 // The engine that the blob names, from the program's named data.
 Status find_named_engine(const NamedDataMap* named_data, const std::string& key,
@@ -57,6 +83,8 @@ Outcome<LoadedEngine::Parts> load_engine(BackendInitContext& context, FreeableBu
   auto read = read_processed(processed);
   if (!read.ok()) return std::move(read.failure());
   Blob& blob = read.value();
+  Status platform = check_platform(blob.target_platform);
+  if (!platform.ok()) return std::move(platform.failure());
   auto options = read_options(context.runtime_specs(), compile_specs);
   if (!options.ok()) return std::move(options.failure());
   FreeableBuffer named_engine;
@@ -72,7 +100,13 @@ Outcome<LoadedEngine::Parts> load_engine(BackendInitContext& context, FreeableBu
   parts.options = options.value();
   parts.traits = read_device_traits(blob.device_id);
   auto engine = Engine::load(blob.engine, blob.engine_size, parts.options.weight_streaming_budget);
-  if (!engine.ok()) return std::move(engine.failure());
+  if (!engine.ok()) {
+    Failure& failure = engine.failure();
+    if (failure.code == Error::DelegateInvalidCompatibility && !blob.hardware_compatible) {
+      failure.message += "; it was exported for GPUs of one kind only, not hardware-compatible";
+    }
+    return std::move(failure);
+  }
   parts.engine = std::move(engine.value());
   // The engine is on the device; two copies at once would double the peak while contexts are made.
   named_engine.Free();

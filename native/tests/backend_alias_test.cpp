@@ -6,6 +6,7 @@
 
 using executorch::extension::cuda::CallerStreamGuard;
 using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 namespace {
@@ -16,6 +17,11 @@ class BackendAlias : public BackendTest {
     return load(
         blob("kv_cache", metadata({"cache", "token"}, {"cache_out", "sum"},
                                   R"(,"aliased_io":[{"output":"cache_out","input":"cache"}])")));
+  }
+  Error load_dynamic_cache() {
+    return load(blob("dynamic_cache",
+                     metadata({"cache", "token"}, {"cache_out"},
+                              R"(,"aliased_io":[{"output":"cache_out","input":"cache"}])")));
   }
   Error load_user() {
     return load(
@@ -77,6 +83,39 @@ TEST_F(BackendAlias, AHostCacheIsRefused) {
   EXPECT_EQ(execute({cache.get(), token.get(), &cache_out, &sum}), Error::InvalidArgument);
   EXPECT_THAT(errors(),
               HasSubstr("input cache is written by the engine and must be in device memory"));
+}
+
+TEST_F(BackendAlias, AnEmptyCacheIsRefused) {
+  ASSERT_EQ(load_dynamic_cache(), Error::Ok);
+  TestTensor cache(ScalarType::Float, {0, 4}, Place::kDevice);
+  const auto token = TestTensor::floats({0, 4}, 1.0F);
+  TestTensor cache_out(ScalarType::Float, {8, 4});
+  EXPECT_EQ(execute({&cache, token.get(), &cache_out}), Error::InvalidArgument);
+  EXPECT_THAT(errors(), HasSubstr("input cache is written by the engine and must not be empty"));
+}
+
+TEST_F(BackendAlias, TheOutputTakesTheCachesShape) {
+  ASSERT_EQ(load_dynamic_cache(), Error::Ok);
+  TestTensor cache_out(ScalarType::Float, {8, 4});
+  for (const int rows : {2, 8, 5}) {
+    const auto cache = TestTensor::floats({rows, 4}, 1.0F, Place::kDevice);
+    const auto token = TestTensor::floats({rows, 4}, 2.0F);
+    ASSERT_EQ(execute({cache.get(), token.get(), &cache_out}), Error::Ok);
+    EXPECT_THAT(cache_out.sizes(), ElementsAre(rows, 4));
+    EXPECT_THAT(cache_out.read<float>(), Each(3.0F));
+    EXPECT_THAT(cache->read<float>(), Each(3.0F));
+  }
+}
+
+TEST_F(BackendAlias, AManagedCacheIsUpdatedInPlace) {
+  ASSERT_EQ(load_cache(), Error::Ok);
+  const auto cache = TestTensor::floats({4}, 1.0F, Place::kManaged);
+  const auto token = TestTensor::floats({4}, 1.0F);
+  TestTensor cache_out(ScalarType::Float, {4});
+  cache_out.impl().set_data(cache->data());
+  TestTensor sum(ScalarType::Float, {4});
+  ASSERT_EQ(execute({cache.get(), token.get(), &cache_out, &sum}), Error::Ok);
+  EXPECT_THAT(cache->read<float>(), Each(2.0F));
 }
 
 TEST_F(BackendAlias, AUserAliasIsBoundToTheInputsMemory) {

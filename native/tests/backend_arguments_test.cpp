@@ -32,7 +32,7 @@ class BackendArguments : public BackendTest {
   }
 
   void expect_refused(std::vector<et::EValue*> values, const char* message) {
-    clear_errors();
+    clear_log();
     gpusim::clear_calls();
     EXPECT_EQ(execute_values(std::move(values)), Error::InvalidArgument);
     EXPECT_THAT(errors(), HasSubstr(message));
@@ -76,6 +76,18 @@ TEST_F(BackendArguments, WrongRankOrSize) {
   const auto wide = TestTensor::floats({2, 3, 4, 5}, 1.0F);
   expect_refused({wide->value(), output_->value()},
                  "has shape [2,3,4,5], the engine takes [2,3,4,4] to [2,3,4,4]");
+  const auto deep = TestTensor::floats({1, 1, 1, 1, 1, 2, 3, 4, 4}, 1.0F);
+  expect_refused({deep->value(), output_->value()}, "input input_0 has rank 9");
+}
+
+TEST_F(BackendArguments, SizesOutsideTheBoundsOfTheProfile) {
+  ASSERT_EQ(load(blob("dynamic", metadata({"x", "scale"}, {"y"}))), Error::Ok);
+  const auto rows = TestTensor::floats({8, 4}, 1.0F);
+  const auto more_rows = TestTensor::floats({9, 4}, 1.0F);
+  TestTensor output(ScalarType::Float, {9, 4});
+  EXPECT_EQ(execute({rows.get(), more_rows.get(), &output}), Error::InvalidArgument);
+  EXPECT_THAT(errors(), HasSubstr("input scale has shape [9,4], the engine takes [0,4] to [8,4]"));
+  EXPECT_EQ(execute({rows.get(), rows.get(), &output}), Error::Ok);
 }
 
 TEST_F(BackendArguments, AnotherLayout) {

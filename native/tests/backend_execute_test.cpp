@@ -67,6 +67,18 @@ TEST_F(BackendExecute, OneHostTensorIsEnoughToWait) {
   EXPECT_EQ(pending(), 0U);
 }
 
+TEST_F(BackendExecute, PinnedHostMemoryIsCopiedAsHostMemoryIs) {
+  ASSERT_EQ(load_add_one(), Error::Ok);
+  const auto input = TestTensor::floats(kShape, 1.0F, Place::kPinned);
+  TestTensor output(ScalarType::Float, kShape, Place::kPinned);
+  const CallerStreamGuard guard(new_stream());
+  gpusim::clear_calls();
+  ASSERT_EQ(execute({input.get(), &output}), Error::Ok);
+  const auto calls = gpusim::calls();
+  EXPECT_EQ(std::count(calls.begin(), calls.end(), "cudaMemcpyAsync"), 2);
+  EXPECT_THAT(output.read<float>(), Each(2.0F));
+}
+
 TEST_F(BackendExecute, DeviceTensorsWithoutAGuardAreReadyOnReturn) {
   ASSERT_EQ(load_add_one(), Error::Ok);
   const auto input = TestTensor::floats(kShape, 1.0F, Place::kDevice);

@@ -90,6 +90,8 @@ class BackendFailures : public BackendTest {
         destroy();
       }
     }
+    const gpusim::Live left = gpusim::live();
+    EXPECT_EQ(left.device_allocations + left.host_allocations + left.events + left.contexts, 0U);
   }
 };
 
@@ -147,6 +149,16 @@ TEST_F(BackendFailures, EachCallOfAnExecuteOnASecondDevice) {
     EXPECT_EQ(current, 0);
     EXPECT_EQ(execute({input.get(), &output}), Error::Ok);
   }
+}
+
+TEST_F(BackendFailures, ARefusedEnqueueSaysWhatTheReasonsAre) {
+  ASSERT_EQ(load_add_one(), Error::Ok);
+  const auto input = TestTensor::floats(kShape, 1.0F);
+  TestTensor output(ScalarType::Float, kShape);
+  gpusim::fail_call("IExecutionContext::enqueueV3", 1);
+  EXPECT_EQ(execute({input.get(), &output}), Error::InvalidState);
+  EXPECT_THAT(errors(), testing::HasSubstr("the stream must be on the engine's device"));
+  EXPECT_THAT(errors(), testing::HasSubstr("green context"));
 }
 
 TEST_F(BackendFailures, OutOfMemoryIsToldApart) {

@@ -11,12 +11,14 @@ namespace {
 
 std::mutex log_mutex;
 std::string logged_errors;
+std::string logged_infos;
 
-void keep_errors(et_timestamp_t, et_pal_log_level_t level, const char*, const char*, size_t,
-                 const char* message, size_t length) {
-  if (level != et_pal_log_level_t::kError) return;
+void keep_lines(et_timestamp_t, et_pal_log_level_t level, const char*, const char*, size_t,
+                const char* message, size_t length) {
+  if (level != et_pal_log_level_t::kError && level != et_pal_log_level_t::kInfo) return;
   const std::lock_guard<std::mutex> lock(log_mutex);
-  logged_errors.append(message, length).append("\n");
+  std::string& lines = level == et_pal_log_level_t::kError ? logged_errors : logged_infos;
+  lines.append(message, length).append("\n");
 }
 
 }  // namespace
@@ -98,8 +100,8 @@ void restart(const gpusim::Settings& settings) { gpusim::reset(settings); }
 void BackendTest::SetUp() {
   GpusimTest::SetUp();
   et::runtime_init();
-  et::register_pal(et::PalImpl::create(keep_errors, __FILE__));
-  clear_errors();
+  et::register_pal(et::PalImpl::create(keep_lines, __FILE__));
+  clear_log();
   backend_ = et::get_backend_class("TensorRTBackend");
   ASSERT_NE(backend_, nullptr) << "linking linkcheck::trt_backend must register it";
   allocator_ = &malloc_allocator_;
@@ -174,7 +176,13 @@ std::string BackendTest::errors() {
   return logged_errors;
 }
 
-void BackendTest::clear_errors() {
+std::string BackendTest::infos() {
+  const std::lock_guard<std::mutex> lock(log_mutex);
+  return logged_infos;
+}
+
+void BackendTest::clear_log() {
   const std::lock_guard<std::mutex> lock(log_mutex);
   logged_errors.clear();
+  logged_infos.clear();
 }

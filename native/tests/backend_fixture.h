@@ -92,7 +92,8 @@ class BackendTest : public GpusimTest {
 
   // What the delegate logged as an error since the test began.
   static std::string errors();
-  static void clear_errors();
+  static std::string infos();  // the same for its lines at level Info
+  static void clear_log();
 
   const et::BackendInterface& backend() const { return *backend_; }
   bool processed_was_freed() const { return freed_; }

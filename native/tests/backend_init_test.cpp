@@ -1,8 +1,11 @@
 // init: what is loaded, what is refused with which code, and that nothing stays behind a refusal.
+#include <executorch/extension/cuda/caller_stream.h>
+
 #include <cstring>
 
 #include "backend_fixture.h"
 
+using executorch::extension::cuda::CallerStreamGuard;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -52,6 +55,63 @@ TEST_F(BackendInit, IsRegisteredOnceInTheRuntimesRegistry) {
 TEST_F(BackendInit, IsNotAvailableWithoutTensorRt) {
   gpusim::fail_call("createInferRuntime", 1);
   EXPECT_FALSE(backend().is_available());
+}
+
+TEST_F(BackendInit, ALoadedEngineIsReportedInOneLine) {
+  ASSERT_EQ(load(blob("dynamic", metadata({"x", "scale"}, {"y"}))), Error::Ok);
+  EXPECT_THAT(infos(), HasSubstr("TensorRTBackend::init: engine ready (2 inputs, 1 outputs)\n"));
+  EXPECT_EQ(errors(), "");
+}
+
+TEST_F(BackendInit, AnEngineForAnotherPlatformIsRefusedByName) {
+  const auto load_for = [this](const std::string& platform) {
+    return load(add_one_blob(R"(,"target_platform":")" + platform + R"(")"));
+  };
+  for (const char* platform : {"windows_x86_64", "win_x86_64", "windows_arm64", "win_arm64"}) {
+    clear_log();
+    gpusim::clear_calls();
+    EXPECT_EQ(load_for(platform), Error::DelegateInvalidCompatibility) << platform;
+    EXPECT_THAT(errors(), HasSubstr("the engine was built for " + std::string(platform)));
+    EXPECT_THAT(gpusim::calls(), Not(Contains(HasSubstr("deserialize"))));
+  }
+#if defined(__x86_64__)
+  EXPECT_EQ(load_for("linux_aarch64"), Error::DelegateInvalidCompatibility);
+  EXPECT_EQ(load_for("linux_x86_64"), Error::Ok);
+#elif defined(__aarch64__)
+  EXPECT_EQ(load_for("linux_x86_64"), Error::DelegateInvalidCompatibility);
+  EXPECT_EQ(load_for("linux_aarch64"), Error::Ok);
+#endif
+  for (const char* platform : {"", "unknown", "something_later"}) {
+    EXPECT_EQ(load_for(platform), Error::Ok) << platform << " is left to TensorRT";
+  }
+  EXPECT_EQ(load(add_one_blob(R"(,"target_platform":7)")), Error::InvalidProgram);
+}
+
+TEST_F(BackendInit, ARefusedEngineSaysWhetherItWasForOneKindOfGpuOnly) {
+  const auto load_bad = [this](const char* compatible) {
+    clear_log();
+    const std::string more = std::string(R"(,"hardware_compatible":)") + compatible;
+    return load(
+        BlobBuilder().metadata(metadata({"input_0"}, {"output_0"}, more)).engine("bad").build());
+  };
+  EXPECT_EQ(load_bad("false"), Error::DelegateInvalidCompatibility);
+  EXPECT_THAT(errors(), HasSubstr("for GPUs of one kind only"));
+  EXPECT_EQ(load_bad("true"), Error::DelegateInvalidCompatibility);
+  EXPECT_THAT(errors(), Not(HasSubstr("for GPUs of one kind only")));
+}
+
+TEST_F(BackendInit, TensorRtsMessagesAreLoggedByTheirSeverity) {
+  ASSERT_EQ(load_add_one(), Error::Ok);
+  EXPECT_THAT(infos(), Not(HasSubstr("deserializeCudaEngine"))) << "information is dropped";
+  const CallerStreamGuard guard(nullptr);
+  const auto input = TestTensor::floats({2, 3, 4, 4}, 1.0F);
+  TestTensor output(ScalarType::Float, {2, 3, 4, 4});
+  ASSERT_EQ(execute({input.get(), &output}), Error::Ok);
+  EXPECT_THAT(infos(), HasSubstr("TensorRT warning: enqueueV3"));
+  EXPECT_EQ(errors(), "");
+  EXPECT_EQ(load(BlobBuilder().metadata(metadata({"input_0"}, {"output_0"})).build()),
+            Error::DelegateInvalidCompatibility);
+  EXPECT_THAT(errors(), HasSubstr("TensorRT: deserializeCudaEngine"));
 }
 
 TEST_F(BackendInit, LoadsAndFreesTheHostCopyBeforeTheFirstContext) {
@@ -195,7 +255,7 @@ TEST_F(BackendInit, TheDeviceIsSwitchedOnlyWhenNeededAndRestored) {
 TEST_F(BackendInit, MessagesOfALaterEngineDoNotGoToALoggerThatIsGone) {
   ASSERT_EQ(load_add_one(), Error::Ok);
   destroy();
-  clear_errors();
+  clear_log();
   EXPECT_EQ(load(BlobBuilder().metadata(metadata({"input_0"}, {"output_0"})).build()),
             Error::DelegateInvalidCompatibility);
   EXPECT_THAT(errors(), HasSubstr("TensorRT: deserializeCudaEngine"));

@@ -55,6 +55,7 @@ TEST(Blob, ReadsWhatUpstreamWrites) {
   EXPECT_FALSE(blob.bindings[1].is_input);
   EXPECT_TRUE(blob.hardware_compatible);
   EXPECT_EQ(blob.device_id, 2);
+  EXPECT_EQ(blob.target_platform, "linux_x86_64");
   EXPECT_EQ(blob.engine_size, 6U);
   EXPECT_EQ(std::string(static_cast<const char*>(blob.engine), 6), "ENGINE");
   EXPECT_EQ((static_cast<const char*>(blob.engine) - bytes.data()) % 16, 0);

@@ -177,6 +177,9 @@ class Context final : public nvinfer1::IExecutionContext {
     if (!enter(simulator, "IExecutionContext::enqueueV3")) return false;
     Stream* stream = simulator.resolve(handle);
     if (stream == nullptr) return false;
+    if (stream->legacy) {
+      log(Severity::kWARNING, "enqueueV3: the default stream may cost further synchronizations");
+    }
     if (stream->device != engine_->device || simulator.current_device() != engine_->device) {
       simulator.faults().add(FaultKind::kWrongDevice,
                              "an engine is enqueued on a stream of another device");
@@ -400,6 +403,8 @@ class Runtime final : public nvinfer1::IRuntime {
       state->index[state->plan.tensors[i].name] = i;
     }
     ++simulator.objects().engines;
+    log(Severity::kINFO, "deserializeCudaEngine: loaded " + std::to_string(size) + " bytes");
+    log(Severity::kVERBOSE, "deserializeCudaEngine: done");
     return new Engine(std::move(state));
   }
 };
