@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from tests.cmake.libraries import Libraries
-from tests.cmake.project import ROOT, Project, write
+from tests.cmake.project import ROOT, Project, run_command, write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +37,16 @@ def make_project(tmp_path: Path, linkcheck: Path) -> MakeProject:
         return Project(tmp_path / "project", files, linkcheck=linkcheck, generator=generator)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def cudart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an empty libcudart.so.13: their library needs the file and imports nothing of it."""
+    folder = tmp_path_factory.mktemp("cudart")
+    empty = write(folder / "empty.c", "")
+    name = "libcudart.so.13"
+    run_command("gcc", "-shared", "-nostdlib", empty, f"-Wl,-soname,{name}", "-o", folder / name).must_succeed()
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -191,16 +191,6 @@ def theirs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return fetch_member(requirement, WHEELS[requirement], tmp_path_factory.mktemp("wheel"))
 
 
-@pytest.fixture(scope="module")
-def cudart(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an empty libcudart.so.13: their library needs the file and imports nothing of it."""
-    folder = tmp_path_factory.mktemp("cudart")
-    empty = write(folder / "empty.c", "")
-    name = "libcudart.so.13"
-    run_command("gcc", "-shared", "-nostdlib", empty, f"-Wl,-soname,{name}", "-o", folder / name).must_succeed()
-    return folder
-
-
 @pytest.mark.network
 class TestExecutorchsOwn:
     """Against the libraries that ExecuTorch's own build made, from the public wheels."""

