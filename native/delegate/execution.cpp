@@ -28,9 +28,15 @@ Execution::Execution(const Signature& signature, const DeviceTraits& traits, Con
       may_return_early_(may_return_early) {}
 
 Status Execution::run(Arguments arguments) {
-  Status status = run_steps(arguments);
-  if (!status.ok() && enqueued_) slot_.drain(stream_);
-  return status;
+  try {
+    Status status = run_steps(arguments);
+    if (!status.ok() && enqueued_) slot_.drain(stream_);
+    return status;
+  } catch (...) {
+    // No memory, not even to say what failed. The caller's tensors may still be in use all the same.
+    if (enqueued_) slot_.drain(stream_);
+    throw;
+  }
 }
 
 Status Execution::run_steps(Arguments arguments) {

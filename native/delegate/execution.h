@@ -21,6 +21,7 @@ class Execution {
   Execution(const Signature& signature, const DeviceTraits& traits, ContextSlot& slot,
             cudaStream_t stream, bool may_return_early);
 
+  // Throws std::bad_alloc only, and then, too, nothing is still running.
   Status run(Arguments arguments);
 
  private:
