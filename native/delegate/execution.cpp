@@ -33,7 +33,8 @@ Status Execution::run(Arguments arguments) {
     if (!status.ok() && enqueued_) slot_.drain(stream_);
     return status;
   } catch (...) {
-    // No memory, not even to say what failed. The caller's tensors may still be in use all the same.
+    // No memory, not even to say what failed. The caller's tensors may still be in use all the
+    // same.
     if (enqueued_) slot_.drain(stream_);
     throw;
   }

@@ -94,8 +94,12 @@ class RunnerTest(unittest.TestCase):
 
     def test_every_type_is_filled_and_printed_as_itself(self) -> None:
         for method, dtype, values in (
-            ("half", 5, "2.0000 2.0000 2.0000 2.0000"),
+            ("byte", 0, "2 2 2 2"),
+            ("char", 1, "2 2 2 2"),
+            ("int", 3, "2 2 2 2"),
             ("long", 4, "2 2 2 2"),
+            ("half", 5, "2.0000 2.0000 2.0000 2.0000"),
+            ("bfloat16", 15, "2.0000 2.0000 2.0000 2.0000"),
             ("bool", 11, "1 1 1 1"),
         ):
             with self.subTest(method):
