@@ -45,7 +45,9 @@ Applied apply(std::string_view name, std::string_view value, Flags& flags) {
     return when(!value.empty());
   }
   constexpr int kMaximum = std::numeric_limits<int>::max();
-  if (name == "--num_runs") return when(parse_number(value, kMaximum, flags.num_runs));
+  if (name == "--num_runs") {
+    return when(parse_number(value, kMaximum, flags.num_runs) && flags.num_runs > 0);
+  }
   if (name == "--green_context_sms") {
     constexpr unsigned int kMost = std::numeric_limits<int>::max();
     return when(parse_number(value, kMost, flags.green_context_sms));

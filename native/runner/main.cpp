@@ -32,7 +32,8 @@ void run(const Flags& flags) {
   CudaDeviceAllocator::register_if_absent();
 
   auto loader = require(FileDataLoader::from(flags.model_path.c_str()), flags.model_path);
-  auto program = require(Program::load(&loader), flags.model_path);
+  auto program =
+      require(Program::load(&loader, Program::Verification::InternalConsistency), flags.model_path);
   const std::string name =
       flags.method.empty() ? require(program.get_method_name(0), flags.model_path) : flags.method;
   const auto meta = require(program.method_meta(name.c_str()), "method " + name);

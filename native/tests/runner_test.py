@@ -125,7 +125,16 @@ class RunnerTest(unittest.TestCase):
 
     def test_wrong_flags_are_refused(self) -> None:
         for flag in (
-            *("--num_run=3", "--num_runs=x", "--num_runs=-1", "--num_runs", "--num_runs=1 ", "--seed=", "extra"),
+            *(
+                "--num_run=3",
+                "--num_runs=x",
+                "--num_runs=0",
+                "--num_runs=-1",
+                "--num_runs",
+                "--num_runs=1 ",
+                "--seed=",
+                "extra",
+            ),
             *("--green_context_sms=", "--green_context_sms=-1", "--green_context_sms=4294967295"),
         ):
             with self.subTest(flag):
@@ -135,6 +144,20 @@ class RunnerTest(unittest.TestCase):
         self.assertIn("/nowhere.pte", self.run_runner("--model_path=/nowhere.pte", status=1)[-1])
         self.assertIn("method absent", self.run_runner("--method=absent", status=1)[-1])
         self.assertIn("execute: Error::InvalidArgument", self.run_runner("--method=wrong", status=1)[-1])
+
+    def test_a_damaged_program_is_refused_not_followed(self) -> None:
+        """Offsets that lead nowhere, in the tables at the front, and every kind of truncation."""
+        whole = Path(PROGRAM).read_bytes()
+        damaged = [whole[: len(whole) * part // 20] for part in range(20)]
+        damaged += [whole[:at] + b"\xf0\xff\xff\x7f" + whole[at + 4 :] for at in range(0, 400, 4)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "damaged.pte"
+            statuses = set()
+            for bytes_ in damaged:
+                path.write_bytes(bytes_)
+                done = subprocess.run([RUNNER, f"--model_path={path}"], capture_output=True, check=False)
+                statuses.add(done.returncode)
+        self.assertEqual(statuses - {0}, {1}, "a negative one is a crash")
 
 
 if __name__ == "__main__":
