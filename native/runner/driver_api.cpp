@@ -35,6 +35,7 @@ void look_up(const char* name, Function& function) {
 
 DriverApi DriverApi::load() {
   DriverApi api;
+  look_up("cuDeviceGet", api.get_device);
   look_up("cuDeviceGetDevResource", api.get_device_resource);
   look_up("cuDevSmResourceSplitByCount", api.split_by_count);
   look_up("cuDevResourceGenerateDesc", api.generate_description);

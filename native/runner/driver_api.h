@@ -14,6 +14,7 @@
 namespace linkcheck::runner {
 
 struct DriverApi {
+  decltype(&cuDeviceGet) get_device = nullptr;
   decltype(&cuDeviceGetDevResource) get_device_resource = nullptr;
   decltype(&cuDevSmResourceSplitByCount) split_by_count = nullptr;
   decltype(&cuDevResourceGenerateDesc) generate_description = nullptr;

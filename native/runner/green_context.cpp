@@ -16,11 +16,13 @@ std::string count_of(unsigned int sms) { return std::to_string(sms) + (sms == 1 
 }  // namespace
 
 GreenContext::GreenContext(unsigned int sms) : api_(DriverApi::load()) {
-  CUdevice device = 0;
-  const cudaError_t current = cudaGetDevice(&device);
+  int ordinal = 0;
+  const cudaError_t current = cudaGetDevice(&ordinal);
   if (current != cudaSuccess) {
     throw Problem(std::string("no green context: cudaGetDevice: ") + cudaGetErrorName(current));
   }
+  CUdevice device = 0;
+  require_driver(api_.get_device(&device, ordinal), "no such GPU");
   CUdevResource all{};
   require_driver(api_.get_device_resource(device, &all, CU_DEV_RESOURCE_TYPE_SM),
                  "the GPU's SMs are not known");

@@ -42,6 +42,7 @@ typedef struct CUdevResource_st {
 } CUdevResource;
 
 extern "C" {
+CUresult cuDeviceGet(CUdevice* device, int ordinal);
 CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource* resource, CUdevResourceType type);
 CUresult cuDevSmResourceSplitByCount(CUdevResource* result, unsigned int* nbGroups,
                                      const CUdevResource* input, CUdevResource* remaining,

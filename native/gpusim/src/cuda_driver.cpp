@@ -59,7 +59,7 @@ EntryPoint entry(const char* name, Function* function) {
 
 void* find_entry_point(const char* symbol) {
   for (const EntryPoint& point :
-       {entry("cuDeviceGetDevResource", cuDeviceGetDevResource),
+       {entry("cuDeviceGet", cuDeviceGet), entry("cuDeviceGetDevResource", cuDeviceGetDevResource),
         entry("cuDevSmResourceSplitByCount", cuDevSmResourceSplitByCount),
         entry("cuDevResourceGenerateDesc", cuDevResourceGenerateDesc),
         entry("cuGreenCtxCreate", cuGreenCtxCreate), entry("cuGreenCtxDestroy", cuGreenCtxDestroy),
@@ -88,13 +88,24 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
   cudaError_t error = simulator.call_log().enter("cudaGetDriverEntryPointByVersion");
   gpusim::set_last_error(error);
   if (error != cudaSuccess) return error;
-  *function = simulator.settings().green_contexts ? gpusim::find_entry_point(symbol) : nullptr;
+  // What a driver older than green contexts has all the same.
+  const bool old = std::strcmp(symbol, "cuDeviceGet") == 0;
+  *function =
+      old || simulator.settings().green_contexts ? gpusim::find_entry_point(symbol) : nullptr;
   *status = *function == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
-  if (*function != nullptr && version < gpusim::kFirstVersionWithGreenContexts) {
+  if (*function != nullptr && !old && version < gpusim::kFirstVersionWithGreenContexts) {
     *function = nullptr;
     *status = cudaDriverEntryPointVersionNotSufficent;
   }
   return cudaSuccess;
+}
+
+CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  return driver_call("cuDeviceGet", [=](Simulator& simulator) {
+    if (ordinal < 0 || ordinal >= simulator.settings().devices) return CUDA_ERROR_INVALID_DEVICE;
+    *device = ordinal;
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource* resource, CUdevResourceType type) {
