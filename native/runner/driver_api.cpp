@@ -5,28 +5,23 @@
 namespace linkcheck::runner {
 namespace {
 
-// CUDA's first version with green contexts: the interface that is asked for, whatever the driver's
-// own version is.
-constexpr unsigned int kInterfaceVersion = 12040;
+// CUDA's first version that has all of them (streams of green contexts came last): the interface
+// that is asked for, whatever the driver's own version is.
+constexpr unsigned int kInterfaceVersion = 12050;
 
 template <typename Function>
 void look_up(const char* name, Function& function) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult status = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 12050
   const cudaError_t result =
       cudaGetDriverEntryPointByVersion(name, &found, kInterfaceVersion, cudaEnableDefault, &status);
-#else
-  static_cast<void>(kInterfaceVersion);  // this runtime's own version is asked for
-  const cudaError_t result = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &status);
-#endif
   if (result != cudaSuccess) {
     throw Problem(std::string("no green context: the driver cannot be asked for ") + name + ": " +
                   cudaGetErrorName(result));
   }
   if (status != cudaDriverEntryPointSuccess || found == nullptr) {
     throw Problem(std::string("no green context: the driver has no ") + name +
-                  "; it must be of CUDA 12.4 (550) or newer");
+                  "; it must be of CUDA 12.5 (555) or newer");
   }
   function = reinterpret_cast<Function>(found);
 }

@@ -7,8 +7,9 @@
 
 #include <string>
 
-#if CUDA_VERSION < 12040
-#error "the runner needs the headers of CUDA 12.4 or newer: older ones know no green contexts"
+#if CUDA_VERSION < 12050
+#error \
+    "the runner needs the headers of CUDA 12.5 or newer: older ones know no green context's streams"
 #endif
 
 namespace linkcheck::runner {

@@ -84,8 +84,8 @@ TEST_F(GreenContextTest, IsOnTheCurrentDevice) {
 }
 
 TEST_F(GreenContextTest, PartsAreRoundedUpByTheDriver) {
-  for (const auto& [wanted, given] :
-       std::vector<std::pair<unsigned int, unsigned int>>{{1, 8}, {8, 8}, {9, 16}, {128, 128}}) {
+  for (const auto& [wanted, given] : std::vector<std::pair<unsigned int, unsigned int>>{
+           {1, 8}, {8, 8}, {9, 16}, {128, 128}, {131, 132}, {132, 132}}) {
     EXPECT_EQ(GreenContext(wanted).sms(), given);
   }
 }
@@ -112,7 +112,10 @@ TEST_F(GreenContextTest, ItsDestructionWaitsForItsWork) {
 
 TEST_F(GreenContextTest, MoreThanThereAreIsRefusedWithTheNumberThatThereIs) {
   EXPECT_EQ(problem_of(133), "no green context: there are no 133 SMs of the GPU's 132");
-  EXPECT_THAT(problem_of(130), HasSubstr("no part with 130 SMs of the GPU's 132"));
+  gpusim::fail_call("cuDevSmResourceSplitByCount", 1, cudaErrorInvalidResourceConfiguration);
+  EXPECT_EQ(problem_of(64),
+            "no green context: no part with 64 SMs of the GPU's 132: "
+            "cudaErrorInvalidResourceConfiguration (915)");
 }
 
 TEST_F(GreenContextTest, ADriverWithoutGreenContextsIsNamed) {
@@ -120,8 +123,8 @@ TEST_F(GreenContextTest, ADriverWithoutGreenContextsIsNamed) {
   settings.green_contexts = false;
   restart(settings);
   EXPECT_EQ(problem_of(8),
-            "no green context: the driver has no cuDeviceGetDevResource; it must be of CUDA 12.4 "
-            "(550) or newer");
+            "no green context: the driver has no cuDeviceGetDevResource; it must be of CUDA 12.5 "
+            "(555) or newer");
   EXPECT_EQ(problem_of(0), "") << "an ordinary stream needs none of it";
 }
 

@@ -77,12 +77,13 @@ class RunnerTest(unittest.TestCase):
         lines = self.run_runner("--green_context_sms=5", gpu="sms=132,sm_granularity=8")
         self.assertEqual(lines[1], "executorch_runner: asked for 5 SMs, the driver gives 8")
         self.assertEqual(lines[2], "caller stream: green context with 8 SM(s)")
+        lines = self.run_runner("--green_context_sms=131", gpu="sms=132,sm_granularity=8")
+        self.assertEqual(lines[2], "caller stream: green context with 132 SM(s)")
 
     def test_a_green_context_that_cannot_be_is_refused(self) -> None:
         for sms, gpu, message in (
             (133, "sms=132,sm_granularity=8", "there are no 133 SMs of the GPU's 132"),
-            (131, "sms=132,sm_granularity=8", "no part with 131 SMs of the GPU's 132: cudaErrorInvalidResource"),
-            (8, "green_contexts=0", "the driver has no cuDeviceGetDevResource; it must be of CUDA 12.4 (550) or newer"),
+            (8, "green_contexts=0", "the driver has no cuDeviceGetDevResource; it must be of CUDA 12.5 (555) or newer"),
         ):
             with self.subTest(message):
                 lines = self.run_runner(f"--green_context_sms={sms}", gpu=gpu, status=1)

@@ -11,8 +11,6 @@
 namespace gpusim {
 namespace {
 
-constexpr unsigned int kFirstVersionWithGreenContexts = 12040;
-
 // Counted and failed on demand like a call of the runtime, but without a last error.
 template <typename Body>
 CUresult driver_call(const char* name, Body body) {
@@ -47,24 +45,34 @@ uintptr_t number(Handle handle) {
   return reinterpret_cast<uintptr_t>(handle);
 }
 
+// One of the driver's functions, and the version of CUDA that it came with.
 struct EntryPoint {
   const char* name;
   void* function;
+  unsigned int since;
 };
 
 template <typename Function>
-EntryPoint entry(const char* name, Function* function) {
-  return {name, reinterpret_cast<void*>(function)};
+EntryPoint entry(const char* name, Function* function, unsigned int since) {
+  return {name, reinterpret_cast<void*>(function), since};
 }
 
-void* find_entry_point(const char* symbol) {
-  for (const EntryPoint& point :
-       {entry("cuDeviceGet", cuDeviceGet), entry("cuDeviceGetDevResource", cuDeviceGetDevResource),
-        entry("cuDevSmResourceSplitByCount", cuDevSmResourceSplitByCount),
-        entry("cuDevResourceGenerateDesc", cuDevResourceGenerateDesc),
-        entry("cuGreenCtxCreate", cuGreenCtxCreate), entry("cuGreenCtxDestroy", cuGreenCtxDestroy),
-        entry("cuGreenCtxStreamCreate", cuGreenCtxStreamCreate)}) {
-    if (std::strcmp(point.name, symbol) == 0) return point.function;
+constexpr unsigned int kFirstVersionWithGreenContexts = 12040;
+
+const EntryPoint* find_entry_point(const char* symbol, const Settings& settings) {
+  static const EntryPoint points[] = {
+      entry("cuDeviceGet", cuDeviceGet, 2000),
+      entry("cuDeviceGetDevResource", cuDeviceGetDevResource, kFirstVersionWithGreenContexts),
+      entry("cuDevSmResourceSplitByCount", cuDevSmResourceSplitByCount,
+            kFirstVersionWithGreenContexts),
+      entry("cuDevResourceGenerateDesc", cuDevResourceGenerateDesc, kFirstVersionWithGreenContexts),
+      entry("cuGreenCtxCreate", cuGreenCtxCreate, kFirstVersionWithGreenContexts),
+      entry("cuGreenCtxDestroy", cuGreenCtxDestroy, kFirstVersionWithGreenContexts),
+      entry("cuGreenCtxStreamCreate", cuGreenCtxStreamCreate, 12050)};
+  for (const EntryPoint& point : points) {
+    if (std::strcmp(point.name, symbol) != 0) continue;
+    return point.since < kFirstVersionWithGreenContexts || settings.green_contexts ? &point
+                                                                                   : nullptr;
   }
   return nullptr;
 }
@@ -85,17 +93,18 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
                                              enum cudaDriverEntryPointQueryResult* status) {
   Simulator& simulator = Simulator::instance();
   const std::lock_guard<std::mutex> lock(simulator.mutex());
-  cudaError_t error = simulator.call_log().enter("cudaGetDriverEntryPointByVersion");
+  const cudaError_t error = simulator.call_log().enter("cudaGetDriverEntryPointByVersion");
   gpusim::set_last_error(error);
   if (error != cudaSuccess) return error;
-  // What a driver older than green contexts has all the same.
-  const bool old = std::strcmp(symbol, "cuDeviceGet") == 0;
-  *function =
-      old || simulator.settings().green_contexts ? gpusim::find_entry_point(symbol) : nullptr;
-  *status = *function == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
-  if (*function != nullptr && !old && version < gpusim::kFirstVersionWithGreenContexts) {
-    *function = nullptr;
+  *function = nullptr;
+  const gpusim::EntryPoint* point = gpusim::find_entry_point(symbol, simulator.settings());
+  if (point == nullptr) {
+    *status = cudaDriverEntryPointSymbolNotFound;
+  } else if (version < point->since) {
     *status = cudaDriverEntryPointVersionNotSufficent;
+  } else {
+    *function = point->function;
+    *status = cudaDriverEntryPointSuccess;
   }
   return cudaSuccess;
 }

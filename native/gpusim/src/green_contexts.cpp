@@ -1,5 +1,7 @@
 #include "green_contexts.h"
 
+#include <algorithm>
+
 namespace gpusim {
 namespace {
 
@@ -11,9 +13,9 @@ const GreenContext* find_in(const std::map<uintptr_t, GreenContext>& all, uintpt
 }  // namespace
 
 std::optional<SmRange> GreenContexts::split(const SmRange& all, int wanted, int granularity) {
-  const int count = (wanted + granularity - 1) / granularity * granularity;
-  if (count <= 0 || count > all.count) return std::nullopt;
-  return SmRange{all.first, count};
+  if (wanted <= 0 || wanted > all.count) return std::nullopt;
+  const int rounded = (wanted + granularity - 1) / granularity * granularity;
+  return SmRange{all.first, std::min(rounded, all.count)};
 }
 
 const GreenContext* GreenContexts::find_description(uintptr_t handle) const {

@@ -21,7 +21,7 @@ struct Settings {
   bool pageable_access = false;           // the GPU can read ordinary host memory in place
   bool memory_pools = true;               // cudaMallocAsync works
   int sms = 16;                           // multiprocessors of each device
-  int sm_granularity = 2;                 // a part of them is a multiple of this
+  int sm_granularity = 2;                 // a part of them is a multiple of this, or all
   bool green_contexts = true;             // the driver has the functions that make them
   size_t memory_bytes = size_t{1} << 30;  // of each device; beyond it cudaErrorMemoryAllocation
 };
