@@ -33,6 +33,9 @@ $ linkcheck verify lib/libdelegate.so
 
 * Add `$ORIGIN/...` to the DT_RUNPATH of the file that needs the library, not of the program above it.
 * In CMake: `set_target_properties(<target> PROPERTIES INSTALL_RPATH "$ORIGIN/...")`.
+* When the libraries are the machine's own business, an SDK with versioned names in several folders for example: append
+  the folders to `LD_LIBRARY_PATH` with the line that the finding prints. It names those of all libraries of the process
+  that were found like this, and goes behind what the variable already holds.
 
 ## Options
 
@@ -48,7 +51,7 @@ from __future__ import annotations
 from posixpath import dirname, relpath
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, unique
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.long_lists import MOST_SHOWN, as_evidence, as_lines, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -57,7 +60,7 @@ from linkcheck.rules.wording import cache_line, library_path_line, listed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from linkcheck.model import LoadSet, RuleResult
+    from linkcheck.model import LoadSet, RuleResult, Unresolved
     from linkcheck.policy.settings import Settings
 
 META = RuleMeta(
@@ -67,18 +70,17 @@ META = RuleMeta(
 
 def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a finding for each unresolved name that exists nearby, or one pass for the whole load set."""
-    found = False
-    unsearched = ""
-    for unresolved in load_set.unresolved:
-        if unresolved.given_up:
-            unsearched = unsearched or unresolved.given_up
-            continue
-        if not unresolved.elsewhere or unresolved.rejected or matches_any(unresolved.needed, settings.external):
-            continue
-        found = True
+    unreachable = [
+        unresolved
+        for unresolved in load_set.unresolved
+        if unresolved.elsewhere
+        if not (unresolved.given_up or unresolved.rejected or matches_any(unresolved.needed, settings.external))
+    ]
+    # The process needs them all, so each finding has the line that is right for all.
+    directories = unique(directory_of(unresolved) for unresolved in unreachable)
+    for unresolved in unreachable:
         path = load_set.modules[unresolved.module].image.path
-        directory = dirname(unresolved.elsewhere[0]) or "."
-        origin = origin_entry(path, directory)
+        origin = origin_entry(path, directory_of(unresolved))
         yield Finding(
             META.code,
             META.name,
@@ -86,15 +88,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             Confidence.HIGH,
             f"{path} needs {unresolved.needed}, which exists at {listed(shorten(unresolved.elsewhere))}, but no search "
             f"path of {path} leads there. Searched:" + as_lines(unresolved.directories) + cache_line(unresolved),
-            "\n".join(
-                (
-                    f"Give {path} a search path of its own:",
-                    f"    -Wl,-rpath,'{origin}'",
-                    f'    set_target_properties(<target> PROPERTIES INSTALL_RPATH "{origin}")',
-                    "or append the directory at run time:",
-                    library_path_line(directory),
-                )
-            ),
+            "\n".join((*_give_search_path(path, origin), *_append_at_run_time(directories))),
             Location(path, unresolved.needed),
             related=tuple(Location(other) for other in unresolved.elsewhere[:MOST_SHOWN]),
             evidence={
@@ -105,10 +99,31 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
                 "cache": unresolved.cache_fault or None,
             },
         )
+    unsearched = next((unresolved.given_up for unresolved in load_set.unresolved if unresolved.given_up), "")
     if unsearched:
         yield Check(META.code, load_set.root.path, Outcome.UNKNOWN, unsearched)
-    elif not found:
+    elif not unreachable:
         yield Check(META.code, load_set.root.path, Outcome.PASS)
+
+
+def _give_search_path(path: str, origin: str) -> tuple[str, ...]:
+    return (
+        f"Give {path} a search path of its own:",
+        f"    -Wl,-rpath,'{origin}'",
+        f'    set_target_properties(<target> PROPERTIES INSTALL_RPATH "{origin}")',
+    )
+
+
+def _append_at_run_time(directories: tuple[str, ...]) -> tuple[str, ...]:
+    if any("!/" in directory for directory in directories):
+        return ()  # in an archive: no process could look there
+    noun = "directory" if len(directories) == 1 else "directories"
+    return f"or append the {noun} at run time:", f"    {library_path_line(*directories)}"
+
+
+def directory_of(unresolved: Unresolved) -> str:
+    """The first directory that holds the library."""
+    return dirname(unresolved.elsewhere[0]) or "."
 
 
 def origin_entry(path: str, directory: str) -> str:

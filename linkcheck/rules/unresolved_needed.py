@@ -142,7 +142,7 @@ def _finding(load_set: LoadSet, unresolved: Unresolved) -> Finding:
             f"Ship {unresolved.needed} where a search path of {path} leads:",
             "    -Wl,-rpath,'$ORIGIN/<directory seen from this file>'",
             "or append its directory at run time (and give it here as --library-path):",
-            library_path_line(f"<directory of {unresolved.needed}>"),
+            f"    {library_path_line(f'<directory of {unresolved.needed}>')}",
             "or, when the target machine provides it, say so in the policy:",
             f'    external = ["{unresolved.needed}"]',
         )

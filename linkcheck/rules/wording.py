@@ -116,6 +116,21 @@ def waiver_evidence(waiver: Waiver) -> dict[str, Json]:
     }
 
 
-def library_path_line(directory: str) -> str:
-    """The shell line, indented as a command, that appends `directory` to LD_LIBRARY_PATH and keeps what is there."""
-    return f'    export LD_LIBRARY_PATH="${{LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}}{directory}"'
+def library_path_line(*directories: str) -> str:
+    """The shell line that appends `directories` to LD_LIBRARY_PATH and keeps what is there, in front.
+
+    A relative directory is one of the shell's working directory: ld.so would take it as one of the program's.
+    """
+    entries = [quoted if quoted.startswith("/") else _from_here(quoted) for quoted in map(_in_quotes, directories)]
+    return f'export LD_LIBRARY_PATH="${{LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}}{":".join(entries)}"'
+
+
+def _from_here(directory: str) -> str:
+    if directory.startswith("<"):  # a place that the reader has to fill in
+        return directory
+    return "$PWD" if directory == "." else f"$PWD/{directory}"
+
+
+def _in_quotes(text: str) -> str:
+    """`text` as it has to be written between double quotes of a shell."""
+    return "".join(f"\\{character}" if character in '\\"$`' else character for character in text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,6 +83,34 @@ def test_a_library_in_another_input_is_unreachable_and_not_missing(tmp_path: Pat
     assert library in report.findings[0].finding.message
     alone = verify([str(tmp_path / "one")], settings=_settings(tmp_path))
     assert [f.finding.code for f in alone.findings] == ["LC202"]
+
+
+def test_versioned_names_elsewhere_are_named_with_the_line_that_starts_the_program(tmp_path: Path) -> None:
+    """The SDKs' folders hold what the program needs, and no search path leads there. No machine has these libraries."""
+    folders = {"libnvinfer_lc.so.11": tmp_path / "tensor rt/lib", "libcudart_lc.so.13": tmp_path / "$cuda"}
+    for name, folder in folders.items():
+        folder.mkdir(parents=True)
+        _compile(folder / name, "-shared", "-nostdlib", f"-Wl,-soname,{name}", source="int f;")
+    libraries = [str(folder / name) for name, folder in folders.items()]
+    program = _compile(tmp_path / "program", "-Wl,--no-as-needed", *libraries)
+    report = verify([program, *map(str, folders.values())], settings=_settings(tmp_path, select=("LC202", "LC203")))
+    assert [(f.finding.code, f.finding.primary.symbol) for f in report.findings] == [
+        ("LC203", name) for name in folders
+    ]
+    (line,) = {f.finding.remedy.splitlines()[-1].strip() for f in report.findings}
+
+    def start(shell: str, before: str) -> subprocess.CompletedProcess[str]:
+        command = f'{shell}\nprintf %s "$LD_LIBRARY_PATH"; {shlex.quote(program)}'
+        environment = {"LD_LIBRARY_PATH": before} if before else {}
+        return subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
+
+    assert "libnvinfer_lc.so.11: cannot open shared object file" in start("", "").stderr
+    appended = ":".join(map(str, folders.values()))
+    for before, after in (("", appended), ("/before", f"/before:{appended}")):
+        done = start(line, before)
+        assert (done.returncode, done.stdout) == (0, after), done.stderr
+    told = verify([program], settings=_settings(tmp_path, select=("LC202", "LC203")), library_path=[appended])
+    assert not told.findings
 
 
 def test_damage_that_only_a_rule_meets_is_lc103_unless_that_is_not_asked_for(tmp_path: Path) -> None:

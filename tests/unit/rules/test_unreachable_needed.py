@@ -6,7 +6,17 @@ import pytest
 
 from linkcheck.model import Attempt, FoundBy, LoadSet, Outcome, Severity, Unresolved
 from linkcheck.rules.unreachable_needed import check, origin_entry
-from tests.unit.rules.worlds import PROFILE, checks, image, load_set, only_finding, owner, runner, small_policy
+from tests.unit.rules.worlds import (
+    PROFILE,
+    checks,
+    findings,
+    image,
+    load_set,
+    only_finding,
+    owner,
+    runner,
+    small_policy,
+)
 
 REJECTED = Attempt("lib/libd.so", FoundBy.RUNPATH, "not ELF: a static archive")
 
@@ -28,7 +38,8 @@ def test_finds_a_library_beside_the_file_that_needs_it() -> None:
     assert "lib/libc_.so needs libd.so, which exists at lib/libd.so, but no search path" in finding.message
     assert "\n    /lib\n    /usr/lib" in finding.message
     assert "    -Wl,-rpath,'$ORIGIN'\n" in finding.remedy
-    assert 'export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}lib"' in finding.remedy
+    line = 'export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$PWD/lib"'
+    assert finding.remedy.endswith(f"or append the directory at run time:\n    {line}")
     assert finding.evidence["add"] == "$ORIGIN"
     assert [place.path for place in finding.related] == ["lib/libd.so"]
 
@@ -52,6 +63,29 @@ def test_says_that_the_cache_could_not_be_used() -> None:
 )
 def test_finds_the_entry_to_add(path: str, directory: str, entry: str) -> None:
     assert origin_entry(path, directory) == entry
+
+
+def test_finds_several_and_each_has_the_line_for_all_of_them() -> None:
+    names = ("libnvinfer.so.11", "libcudart.so.13", "libnvinfer_plugin.so.11", "libcuda.so.1")
+    places = ("/sdk/trt/lib", "/sdk/cuda/lib", "/sdk/trt/lib", "/sdk/driver")
+    missing = tuple(
+        Unresolved(0, name, ("/lib",), elsewhere=(f"{place}/{name}",))
+        for name, place in zip(names, places, strict=True)
+    )
+    results = list(check(load_set(runner(needed=names), unresolved=missing), small_policy(external=("libcuda.so*",))))
+    found = findings(results)
+    assert [finding.primary.symbol for finding in found] == list(names[:3])
+    line = 'export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/sdk/trt/lib:/sdk/cuda/lib"'
+    assert [finding.remedy.splitlines()[-1] for finding in found] == [f"    {line}"] * 3
+    assert "or append the directories at run time:" in found[0].remedy
+
+
+def test_finds_a_library_in_an_archive_and_proposes_no_environment() -> None:
+    missing = Unresolved(0, "libd.so", ("/lib",), elsewhere=("x.whl!/x/lib/libd.so",))
+    archived = load_set(image("x.whl!/x/m.so", needed=("libd.so",)), unresolved=(missing,))
+    finding = only_finding(check(archived, PROFILE))
+    assert "$ORIGIN/lib" in finding.remedy
+    assert "LD_LIBRARY_PATH" not in finding.remedy
 
 
 def test_passes_a_process_with_nothing_missing() -> None:
