@@ -1,0 +1,1 @@
+"""What ci/ does, judged by the commands that it runs."""
