@@ -1,4 +1,4 @@
-"""Makes .venv, with linkcheck and its test tools installed, for ci/gate and ci/test; it checks nothing itself.
+"""Makes .venv with linkcheck and what one of ci/gate, ci/native and ci/test needs beside it; it checks nothing itself.
 
 Standard library only: it runs on the machine's own Python before anything is there. Nothing is left outside the tree.
 """
@@ -11,15 +11,17 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
-#: Which interpreter and place the environment was made for (it does not survive a move), and what is installed in it.
+#: Which interpreter and place the environment was made for (it does not survive a move).
 MADE_FOR = VENV / "made-for"
+#: What is installed in it: the digest of the sources, then a line for each requirement.
 INSTALLED = VENV / "installed"
 
-#: Commands that the tests and the gate call -> the Debian package that brings them.
+#: Commands -> the Debian package that brings them.
 DEBIAN_PACKAGES = {
     "g++": "g++",
     "gcc": "gcc",
@@ -28,11 +30,32 @@ DEBIAN_PACKAGES = {
     "strip": "binutils",
     "make": "make",
 }
-#: Files that the native tests include -> the Debian package that brings them.
+#: Headers -> the Debian package that brings them.
 DEBIAN_HEADERS = {
-    "/usr/include/gmock/gmock.h": "libgmock-dev",
-    "/usr/include/gtest/gtest.h": "libgtest-dev",
-    "/usr/include/nlohmann/json.hpp": "nlohmann-json3-dev",
+    "gmock/gmock.h": "libgmock-dev",
+    "gtest/gtest.h": "libgtest-dev",
+    "nlohmann/json.hpp": "nlohmann-json3-dev",
+}
+INCLUDE = Path("/usr/include")
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one command wants from the machine and from .venv. The versions are in constraints.txt."""
+
+    commands: tuple[str, ...]
+    headers: tuple[str, ...]
+    #: Of the package index; `linkcheck` is this tree, as a user would get it.
+    requirements: tuple[str, ...]
+    #: The same without their dependencies: of ExecuTorch its headers, libraries, CMake config and flatc are all that is
+    #: used, and the dependencies would bring torch.
+    alone: tuple[str, ...] = ("executorch",)
+
+
+NEEDS = {
+    "gate": Need(("g++",), ("nlohmann/json.hpp",), ("linkcheck", "cmake", "ninja")),
+    "native": Need(("g++",), tuple(DEBIAN_HEADERS), ("linkcheck", "cmake", "ninja", "clang-format")),
+    "test": Need(tuple(DEBIAN_PACKAGES), tuple(DEBIAN_HEADERS), ("linkcheck[test]", "clang-format")),
 }
 
 
@@ -40,23 +63,27 @@ class NoEnvironmentError(Exception):
     """The environment could not be made; the text is one line that says what to do."""
 
 
-def main() -> int:
-    """Make what is missing; 0 when everything is there, 2 when not."""
+def main(arguments: list[str]) -> int:
+    """Make what is missing for the command that is named; 0 when everything is there, 2 when not."""
+    if len(arguments) != 1 or arguments[0] not in NEEDS:
+        print(f"usage: ci/environment.py {'|'.join(NEEDS)}", file=sys.stderr)
+        return 2
+    need = NEEDS[arguments[0]]
     try:
-        if packages := missing_debian_packages():
+        if packages := missing_debian_packages(need):
             install_debian_packages(packages)
         make_venv()
-        install_linkcheck()
+        install_python_packages(need)
     except NoEnvironmentError as problem:
         print(f"ci: {problem}", file=sys.stderr)
         return 2
     return 0
 
 
-def missing_debian_packages() -> list[str]:
+def missing_debian_packages(need: Need) -> list[str]:
     """The Debian packages whose commands, headers, or part of Python this machine lacks."""
-    missing = [package for command, package in DEBIAN_PACKAGES.items() if shutil.which(command) is None]
-    missing += [package for header, package in DEBIAN_HEADERS.items() if not Path(header).exists()]
+    missing = [DEBIAN_PACKAGES[command] for command in need.commands if shutil.which(command) is None]
+    missing += [DEBIAN_HEADERS[header] for header in need.headers if not (INCLUDE / header).exists()]
     if importlib.util.find_spec("ensurepip") is None:  # Debian splits it off; venv cannot do without
         missing.append(f"python{sys.version_info.major}.{sys.version_info.minor}-venv")
     return sorted(set(missing))
@@ -88,19 +115,30 @@ def make_venv() -> None:
     MADE_FOR.write_text(made_for, encoding="utf-8")
 
 
-def install_linkcheck() -> None:
-    """Install linkcheck, as a user would get it, and its test tools into .venv, unless this very tree is in there."""
+def install_python_packages(need: Need) -> None:
+    """Install what `need` names into .venv, unless it was installed there from this very tree."""
     digest = digest_of_sources()
-    if read_if_there(INSTALLED) == digest:
-        return
-    say("installing linkcheck and its test tools into .venv")
+    made_from, *installed = (read_if_there(INSTALLED) or "").splitlines() or [""]
+    if made_from != digest:
+        installed = []
+    for requirements, options in ((need.requirements, ()), (need.alone, ("--no-deps",))):
+        if missing := [name for name in requirements if name not in installed]:
+            install_with_pip(missing, options)
+            # linkcheck[test] is linkcheck and more.
+            installed += {*missing, *(name.partition("[")[0] for name in missing)}
+            INSTALLED.write_text("\n".join([digest, *installed]), encoding="utf-8")
+
+
+def install_with_pip(names: list[str], options: tuple[str, ...]) -> None:
+    """Install `names` into .venv; NoEnvironmentError when pip cannot."""
+    say(f"installing {' '.join(names)} into .venv")
     # setuptools builds in the tree and would pack modules that are gone from the sources since.
     shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)
     environment = {"PIP_NO_CACHE_DIR": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", **os.environ}
-    pip = [str(VENV / "bin" / "python"), "-m", "pip", "-qq", "install"]
-    if subprocess.run([*pip, "-c", f"{ROOT}/ci/constraints.txt", f"{ROOT}[test]"], env=environment).returncode != 0:
-        raise NoEnvironmentError("pip could not install linkcheck and its test tools, its message is above")
-    INSTALLED.write_text(digest, encoding="utf-8")
+    pip = [str(VENV / "bin" / "python"), "-m", "pip", "-qq", "install", "-c", f"{ROOT}/ci/constraints.txt", *options]
+    wanted = [f"{ROOT}{name.removeprefix('linkcheck')}" if name.startswith("linkcheck") else name for name in names]
+    if subprocess.run([*pip, *wanted], env=environment).returncode != 0:
+        raise NoEnvironmentError(f"pip could not install {' '.join(names)}, its message is above")
 
 
 def digest_of_sources() -> str:
@@ -127,4 +165,4 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,6 @@
-# Sourced by ci/gate and ci/test: goes to the project's root and makes .venv there. ci/environment.py decides how.
+# Sourced by ci/gate, ci/native and ci/test with its own name: goes to the project's root, makes .venv with what that one
+# needs, and puts it on PATH. ci/environment.py decides what that is.
+# usage: . ci/environment.sh gate|native|test
 
 # Under `env -i` bash has a PATH of its own but hands it to nobody.
 export PATH
@@ -21,4 +23,5 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
   echo "ci: $("$python" --version 2>&1) is too old: install Python 3.10 or newer and name it in PYTHON" >&2
   exit 2
 fi
-"$python" ci/environment.py || exit 2
+"$python" ci/environment.py "$1" || exit 2
+export PATH="$PWD/.venv/bin:$PATH"

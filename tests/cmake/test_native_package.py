@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
-import sys
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ci.gate import make_model
 from linkcheck.api import load_settings, verify
 from tests.cmake.executorch_wheel import executorch_directory
 from tests.cmake.project import ROOT, cmake, run_command, write
@@ -70,20 +69,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Native:
         pytest.skip("nlohmann-json is not installed (Debian: nlohmann-json3-dev)")
     configured.must_succeed()
     run_command(cmake(), "--build", build).must_succeed()
-    return Native(executorch, build, make_model(executorch, tmp_path_factory.mktemp("model")))
-
-
-def make_model(executorch: Path, folder: Path) -> Path:
-    """A program that adds one to its input, by the tools that the native tests use."""
-    spec = json.loads((NATIVE / "tests" / "programs" / "model.json").read_text())
-    spec["methods"] = [method for method in spec["methods"] if method["name"] == "forward"]
-    plan = Path(spec["methods"][0]["plan"])
-    source = NATIVE / "tests" / "plans" / plan.with_suffix(".json")
-    run_command(sys.executable, NATIVE / "gpusim" / "make_plan.py", source, folder / plan).must_succeed()
-    small, model = write(folder / "model.json", json.dumps(spec)), folder / "model.pte"
-    make_pte = NATIVE / "tests" / "make_pte.py"
-    run_command(sys.executable, make_pte, executorch, small, model, "--plans", folder).must_succeed()
-    return model
+    return Native(executorch, build, make_model(tmp_path_factory.mktemp("model"), executorch))
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +194,8 @@ def test_the_selection_takes_the_packages_library(installed: Path, native: Nativ
         ),
         (
             """add_library(executorch::extension_cuda SHARED IMPORTED)
-            set_target_properties(executorch::extension_cuda PROPERTIES IMPORTED_LOCATION /x/libexecutorch_extension_cuda.so)
+            set_target_properties(
+                executorch::extension_cuda PROPERTIES IMPORTED_LOCATION /x/libexecutorch_extension_cuda.so)
             """,
             "the delegate of this package is linked to libextension_cuda.so",
         ),

@@ -1,7 +1,7 @@
 """Makes the runner and its delegate in every way they may be linked, right and wrong; it judges none of them.
 
-Standard library, g++, ar and strip only, so that `ci/gate` can use it before anything is tested. The shipped files
-lie as an installation does, `bin/` and `lib/`; what only the linker saw stays in `build/`.
+Standard library, g++, ar and strip only. The shipped files lie as an installation does, `bin/` and `lib/`; what only
+the linker saw stays in `build/`.
 """
 
 from __future__ import annotations
