@@ -20,7 +20,10 @@ def main(presets: list[str]) -> int:
     try:
         for preset in presets or DEFAULT_PRESETS:
             print(f"ci: native, preset {preset}", flush=True)
-            if not passes(preset):
+            folder = ROOT / "build" / f"native-{preset}"
+            configure(preset, folder)
+            build(folder)
+            if not passes(folder):
                 failed.append(preset)
     except NoBuildError as problem:
         print(f"ci: {problem}", file=sys.stderr)
@@ -30,11 +33,8 @@ def main(presets: list[str]) -> int:
     return 1 if failed else 0
 
 
-def passes(preset: str) -> bool:
-    """Build `preset` and tell whether its tests passed. Raises NoBuildError."""
-    folder = ROOT / "build" / f"native-{preset}"
-    configure(preset, folder)
-    build(folder)
+def passes(folder: Path) -> bool:
+    """Whether the tests of the build tree `folder` passed. Raises NoBuildError when they cannot even start."""
     # The script's line and not its parts: so the tests show that the line is right.
     line = library_path_line(folder)
     if line:
@@ -45,7 +45,8 @@ def passes(preset: str) -> bool:
 
 def library_path_line(folder: Path) -> str:
     """What `ci/library-path` says of the build tree; it is empty when nothing is missing. Raises NoBuildError."""
-    done = subprocess.run([sys.executable, "-m", "ci.library_path", folder], stdout=subprocess.PIPE, text=True)
+    script = (sys.executable, "-m", "ci.library_path", str(folder))
+    done = subprocess.run(script, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         raise NoBuildError(f"the programs in {folder} would not start, the message is above")
     return done.stdout.strip()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from ci import native
+from ci.build import NoBuildError
 from tests.cmake.project import ROOT, Run, cmake, run_command, write
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.cmake, pytest.mark.compile]
 
@@ -84,6 +83,22 @@ def test_the_line_starts_the_program(tmp_path: Path, sdk: Sdk, generator: str) -
         run = run_command("sh", "-c", command, environment={"LD_LIBRARY_PATH": before} if before else {})
         assert run.must_succeed().raw.startswith("/before:/" if before else "/")
     assert library_path("build", cwd=tmp_path).must_succeed().raw == sdk.line
+
+
+def test_ctest_runs_behind_the_line(
+    tmp_path: Path, sdk: Sdk, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tree = make_tree(tmp_path, sdk, lists=f"{LISTS}enable_testing()\nadd_test(NAME gpu_test COMMAND gpu_test)\n")
+    monkeypatch.setattr(native, "TOOLS", Path(cmake()).parent)
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    assert native.passes(tree)
+    assert f"ci: {sdk.line}" in capfd.readouterr().out
+    monkeypatch.setattr(native, "library_path_line", lambda folder: "")
+    assert not native.passes(tree)
+    monkeypatch.undo()
+    sdk.engine.unlink()
+    with pytest.raises(NoBuildError, match="would not start"):
+        native.passes(tree)
 
 
 def test_several_trees_share_one_line(tmp_path: Path, sdk: Sdk) -> None:
