@@ -426,6 +426,13 @@ class Unresolved(Value):
     cache_fault: str = ""
 
 
+class Libc(Enum):
+    """Whose dynamic loader a process starts with; values are those of --libc."""
+
+    GLIBC = "glibc"
+    MUSL = "musl"
+
+
 class Opened(Value):
     """One dlopen, in the order the process makes them; `module` may have been loaded before."""
 
@@ -446,6 +453,8 @@ class LoadSet(Value):
     named: bool = True
     #: Every image among the inputs of the run, the root too, whether it is loaded here or not.
     beside: tuple[Image, ...] = ()
+    #: Whose loader's rules it was made by, and binds by.
+    libc: Libc = Libc.GLIBC
 
     @property
     def root(self) -> Image:
@@ -483,6 +492,9 @@ class Binding(Value):
     weak: bool = False
     #: The provider is an executable that holds the object as a copy of this module's (R_*_COPY); None otherwise.
     copy_of: int | None = None
+    #: The import names a version of the very library it gets, which has no versions: glibc before 2.41 ends the process
+    #: at this look-up (an assertion in check_match of elf/dl-lookup.c), later ones take the definition.
+    unversioned: bool = False
 
 
 class Verdict(Choice):
