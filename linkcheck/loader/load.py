@@ -1,5 +1,6 @@
 """The load set of one process: what ld.so would map for a root and its dlopens, in order; it binds no symbol.
 
+`Loading` follows glibc; what musl does otherwise is in musl/load.py.
 Source: glibc elf/dl-load.c (_dl_map_object, _dl_map_object_from_fd), elf/dl-deps.c (_dl_map_object_deps),
 elf/dl-open.c and elf/rtld.c.
 """
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import LinkcheckError
 from linkcheck.loader.search import Found, Missing, Probes, Requester, search
 from linkcheck.loader.tokens import expand
-from linkcheck.model import FoundBy, LoadSet, Module, Opened, Unresolved
+from linkcheck.model import FoundBy, Libc, LoadSet, Module, Opened, Unresolved
 from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ def load(root: Image, system: System, *, preload: Sequence[str] = (), dlopen: Se
     It raises no error for a file below `root`, however broken. A root that is a library is taken as the first object
     of the process, as `ldd` takes it.
     """
-    system.start_with(root)
-    loading = _Loading(system)
+    loading = _begin(root, system)
     loading.add_root(root)
     for name in preload:
         loading.add_preload(name)
@@ -50,12 +50,21 @@ def load(root: Image, system: System, *, preload: Sequence[str] = (), dlopen: Se
     return loading.finish()
 
 
-class _Entry:
+def _begin(root: Image, system: System) -> Loading:
+    """A process of `root` in which nothing is loaded yet, by the rules of its C library."""
+    if system.libc_of(root) is Libc.MUSL:
+        from linkcheck.loader.musl.load import MuslLoading
+
+        return MuslLoading(system)
+    return Loading(system)
+
+
+class Entry:
     """A Module in the making, with what ld.so keeps in its link_map."""
 
     __slots__ = ("dependencies", "index", "loader", "module", "origin")
 
-    def __init__(self, index: int, module: Module, origin: str, loader: _Entry | None) -> None:
+    def __init__(self, index: int, module: Module, origin: str, loader: Entry | None) -> None:
         self.index = index
         self.module = module
         #: What $ORIGIN stands for.
@@ -66,20 +75,26 @@ class _Entry:
         self.dependencies: list[int | None] | None = None
 
 
-class _Loading:
+class Loading:
     """The state of one process while it loads."""
 
+    #: Whose rules these are.
+    libc = Libc.GLIBC
+
     def __init__(self, system: System) -> None:
+        """Nothing is loaded yet."""
         self.system = system
         self.probes = Probes()
-        self.entries: list[_Entry] = []
+        self.entries: list[Entry] = []
         self.unresolved: list[Unresolved] = []
         self.opened: list[Opened] = []
         #: What is found without a search: by the path it was mapped by, each name it was requested by, its SONAME.
-        self.by_name: dict[str, _Entry] = {}
-        self.by_file: dict[tuple[int, int], _Entry] = {}
+        self.by_name: dict[str, Entry] = {}
+        self.by_file: dict[tuple[int, int], Entry] = {}
 
     def add_root(self, root: Image) -> None:
+        """Start with `root`."""
+        self.system.start_with(root)
         files = self.system.files
         path = files.inside(root.path)
         if root.is_executable:
@@ -94,6 +109,7 @@ class _Loading:
             self.by_file[(root.device, root.inode)] = entry
 
     def add_preload(self, name: str) -> None:
+        """Load what an entry of LD_PRELOAD names."""
         # What cannot be preloaded is passed over by ld.so with a message; it is unresolved for whoever asked for it.
         self._request(self.entries[0], name, FoundBy.PRELOAD, scope="global", loaded_for=0)
 
@@ -115,6 +131,7 @@ class _Loading:
         return order
 
     def open(self, request: Dlopen) -> None:
+        """Make one dlopen, and load what the opened library needs."""
         caller = self._caller(request.caller)
         scope = "global" if request.global_ else "local"
         name = request.name
@@ -132,10 +149,11 @@ class _Loading:
         self.opened.append(Opened(entry.index, request.global_, request.deepbind))
 
     def finish(self) -> LoadSet:
+        """The load set of all that was loaded."""
         modules = tuple(replace(e.module, dependencies=tuple(e.dependencies or ())) for e in self.entries)
-        return LoadSet(modules, tuple(self.unresolved), tuple(self.opened))
+        return LoadSet(modules, tuple(self.unresolved), tuple(self.opened), libc=self.libc)
 
-    def _caller(self, name: str | None) -> _Entry:
+    def _caller(self, name: str | None) -> Entry:
         if name is not None:
             for entry in self.entries:
                 if name in (entry.module.image.path, entry.module.image.soname):
@@ -143,8 +161,8 @@ class _Loading:
         return self.entries[0]
 
     def _request(
-        self, requester: _Entry, name: str, special: FoundBy | None, *, scope: str, loaded_for: int
-    ) -> _Entry | None:
+        self, requester: Entry, name: str, special: FoundBy | None, *, scope: str, loaded_for: int
+    ) -> Entry | None:
         """The entry that satisfies `name`, mapped now if need be; None, and an Unresolved, when there is none.
 
         `special` is how the request was made when it was no NEEDED.
@@ -190,21 +208,21 @@ class _Loading:
             self.by_file[(image.device, image.inode)] = entry
         return entry
 
-    def _known(self, requester: _Entry, name: str) -> _Entry | None:
+    def _known(self, requester: Entry, name: str) -> Entry | None:
         return self.by_name.get(self._expand(requester, name))
 
-    def _expand(self, requester: _Entry, name: str) -> str:
+    def _expand(self, requester: Entry, name: str) -> str:
         if "$" not in name:
             return name
         target = requester.module.image.target
         return expand(name, lambda token: self.system.token_value(target, requester.origin, token)) or name
 
-    def _search(self, requester: _Entry, name: str, special: FoundBy | None) -> Found | Missing:
+    def _search(self, requester: Entry, name: str, special: FoundBy | None) -> Found | Missing:
         interpreter = self._interpreter(requester.module.image, name)
         if interpreter is not None:
             return interpreter
         chain = []
-        link: _Entry | None = requester
+        link: Entry | None = requester
         while link is not None:
             chain.append(Requester(link.module.image, link.origin))
             link = link.loader
@@ -227,9 +245,9 @@ class _Loading:
             return None
         return Found(loader, path, FoundBy.INTERPRETER, ())
 
-    def _append(self, module: Module, path: str, names: set[str], loader: _Entry | None) -> _Entry:
+    def _append(self, module: Module, path: str, names: set[str], loader: Entry | None) -> Entry:
         origin = self.system.files.absolute(path).rpartition("/")[0] or "/"
-        entry = _Entry(len(self.entries), module, origin, loader)
+        entry = Entry(len(self.entries), module, origin, loader)
         self.entries.append(entry)
         for name in names:
             self.by_name.setdefault(name, entry)

@@ -1,5 +1,6 @@
-"""What every import and every definition of a load set binds to, by glibc's rules; it judges no binding.
+"""What every import and every definition of a load set binds to; it judges no binding.
 
+`Finder` follows glibc; what musl does otherwise is in musl/lookup.py.
 Source: glibc elf/dl-lookup.c (check_match, do_lookup_x, do_lookup_unique, _dl_lookup_symbol_x).
 
 What the symbol tables do not tell is not here either, for it stands in the relocations (redirection.py): a library
@@ -11,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.scope import list_scopes
-from linkcheck.model import Binding, BindingKind, SymbolBinding, Visibility
+from linkcheck.loader.versions import has_versions, list_names
+from linkcheck.model import Binding, BindingKind, Libc, SymbolBinding, Visibility
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
@@ -37,9 +39,9 @@ def bindings(load_set: LoadSet, symbols: Collection[str] | None = None) -> tuple
     """
     if symbols is not None and not symbols:
         return ()
-    finder = _Finder(load_set, whole=symbols is None or len(symbols) > _WHOLE_TABLES_ABOVE)
+    finder = _finder_of(load_set)(load_set, whole=symbols is None or len(symbols) > _WHOLE_TABLES_ABOVE)
     found: dict[int, list[Binding]] = {}
-    for scope in list_scopes(load_set):
+    for scope in finder.list_scopes(load_set):
         image = load_set.modules[scope.module].image
         if symbols is None:
             finder.settle_unique(scope)
@@ -60,12 +62,39 @@ def _private(index: int, image: Image, symbols: Collection[str]) -> list[Binding
     return [Binding(index, name, None, BindingKind.HIDDEN, index) for name in image.symbols.private(symbols)]
 
 
-class _Finder:
+def pick_definition(load_set: LoadSet, provider: int, name: str, version: str | None) -> Symbol | None:
+    """The definition of `name` in the module at `provider` that a request for `version` gets, or None."""
+    image = load_set.modules[provider].image
+    return _finder_of(load_set).match_version(image, image.symbols.exported(name), version)
+
+
+def _finder_of(load_set: LoadSet) -> type[Finder]:
+    """What looks names up by the rules of the load set's C library."""
+    if load_set.libc is Libc.MUSL:
+        from linkcheck.loader.musl.lookup import MuslFinder
+
+        return MuslFinder
+    return Finder
+
+
+class Finder:
     """Looks names up in the scopes of one load set and remembers what became process-wide."""
+
+    @staticmethod
+    def list_scopes(load_set: LoadSet) -> tuple[Scope, ...]:
+        """The scope of every module, in the order in which they are relocated."""
+        return list_scopes(load_set)
+
+    @staticmethod
+    def match_version(image: Image, candidates: Iterable[Symbol], version: str | None) -> Symbol | None:
+        """The one of `candidates` (definitions of one name in `image`) that a request for `version` gets, or None."""
+        return match_version(image, candidates, version)
 
     def __init__(self, load_set: LoadSet, *, whole: bool) -> None:
         """`whole`: read whole tables once instead of asking them for each name."""
+        self._load_set = load_set
         self._modules = load_set.modules
+        self._names: list[set[str]] | None = None
         self._exported: dict[tuple[int, str], tuple[Symbol, ...]] = {}
         self._tables: list[dict[str, list[Symbol]]] | None = (
             [self._read_exports(m) for m in self._modules] if whole else None
@@ -96,8 +125,23 @@ class _Finder:
     def bind_import(self, scope: Scope, symbol: Symbol) -> Binding:
         """Where an undefined entry of the module's table leads."""
         version = version_name(symbol)
-        provider = self._look_up(scope, symbol.name, version)
-        return Binding(scope.module, symbol.name, version, BindingKind.IMPORT, provider, symbol.weak)
+        match = self._match(scope, symbol.name, version)
+        provider, unversioned = None, False
+        if match is not None:
+            provider = self._settle(*match)
+            unversioned = version is not None and self._lacks_versions(symbol, match[0])
+        return Binding(
+            scope.module, symbol.name, version, BindingKind.IMPORT, provider, symbol.weak, unversioned=unversioned
+        )
+
+    def _lacks_versions(self, symbol: Symbol, index: int) -> bool:
+        """Whether the module at `index` is the library that `symbol` wants a version of, and has no versions."""
+        library = symbol.version.library if symbol.version is not None else None
+        if library is None or has_versions(self._modules[index].image):
+            return False
+        if self._names is None:
+            self._names = list_names(self._load_set)
+        return library in self._names[index]
 
     def _bind_definition(self, scope: Scope, symbol: Symbol) -> Binding:
         version = version_name(symbol)
@@ -121,27 +165,31 @@ class _Finder:
         others = replace(scope, modules=tuple(index for index in scope.modules if index != scope.module))
         source = self._match(others, symbol.name, version)
         # A weak one may lack what it would be a copy of, and is then used as it is, all zeros.
-        provider = scope.module if symbol.weak else None
+        provider, unversioned = scope.module if symbol.weak else None, False
         if source is not None:
             self.copies[symbol.name], found = source
             provider = scope.module
+            unversioned = self._lacks_versions(symbol, source[0])
             if found.binding == SymbolBinding.GNU_UNIQUE:
                 self._unique.setdefault(symbol.name, scope.module)
-        return Binding(scope.module, symbol.name, version, BindingKind.IMPORT, provider, symbol.weak)
+        return Binding(
+            scope.module, symbol.name, version, BindingKind.IMPORT, provider, symbol.weak, unversioned=unversioned
+        )
 
     def _look_up(self, scope: Scope, name: str, version: str | None) -> int | None:
         match = self._match(scope, name, version)
-        if match is None:
-            return None
-        index, symbol = match
-        return self._unique.setdefault(name, index) if symbol.binding == SymbolBinding.GNU_UNIQUE else index
+        return None if match is None else self._settle(*match)
+
+    def _settle(self, index: int, symbol: Symbol) -> int:
+        """The module whose definition is used where the look-up ends at `symbol` of the module at `index`."""
+        return self._unique.setdefault(symbol.name, index) if symbol.binding == SymbolBinding.GNU_UNIQUE else index
 
     def _match(self, scope: Scope, name: str, version: str | None) -> tuple[int, Symbol] | None:
         for index in scope.modules:
             candidates = self._definitions(index, name)
             if not candidates:
                 continue
-            symbol = match_version(self._modules[index].image, candidates, version)
+            symbol = self.match_version(self._modules[index].image, candidates, version)
             if symbol is not None:
                 return index, symbol
         return None

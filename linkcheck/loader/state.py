@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
-from linkcheck.loader.lookup import bindings, match_version, version_name
+from linkcheck.loader.lookup import bindings, pick_definition, version_name
 from linkcheck.loader.redirection import correct_bindings
 from linkcheck.model import BindingKind, Verdict
 from linkcheck.value import Value, replace
@@ -95,10 +95,9 @@ def _several_versions(load_set: LoadSet, found: Collection[Binding]) -> str:
     for use in found:
         if use.provider is None or (use.provider == use.module and use.kind is not BindingKind.IMPORT):
             continue
-        image = load_set.modules[use.provider].image
-        definitions = image.symbols.exported(use.symbol)
+        definitions = load_set.modules[use.provider].image.symbols.exported(use.symbol)
         if len({symbol.value for symbol in definitions}) > 1:
-            symbol = match_version(image, definitions, use.version)
+            symbol = pick_definition(load_set, use.provider, use.symbol, use.version)
             if symbol is not None:
                 used.setdefault(use.provider, set()).add(version_name(symbol))
     for provider, versions in used.items():

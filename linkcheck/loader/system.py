@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from linkcheck.loader.cache import CACHE_LIMIT, LoaderCache
 from linkcheck.loader.defaults import default_directories, interpreter_path, library_token
 from linkcheck.loader.files import Files
+from linkcheck.loader.libc import is_musl_loader, recognise_libc
 from linkcheck.loader.processor import CPUINFO, Processor, describe_processor
 from linkcheck.value import replace
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from linkcheck.loader.search import Found, Missing
-    from linkcheck.model import Image, Target
+    from linkcheck.model import Image, Libc, Target
 
 CACHE = "/etc/ld.so.cache"
 #: The first processor's lines; the file has as many sets of them as there are processors, and each takes time to make.
@@ -37,13 +38,15 @@ class System:
         processor: Processor | None = None,
         interpreter: str | None = None,
         inhibit_cache: bool = False,
+        libc: Libc | None = None,
     ) -> None:
         """Every argument but `open_image` may be left out.
 
         `open_image` makes an image of a host path and raises LinkcheckError when it cannot. `library_path` is
         LD_LIBRARY_PATH; an entry may hold several directories with colons between. `processor` is by default this
         host's where the target is this host's machine and `files` are its files, or below a sysroot. `interpreter` is
-        the loader for programs that do not name one in PT_INTERP.
+        the loader for programs that do not name one in PT_INTERP. `libc` is whose loader every process starts with;
+        by default each root tells.
         """
         self.files = files if files is not None else Files()
         self.library_path = tuple(library_path)
@@ -59,6 +62,7 @@ class System:
         self._processor = processor
         self._interpreter = interpreter
         self._inhibit_cache = inhibit_cache
+        self._libc = libc
         self._images: dict[tuple[int, int], Image] = {}
         self._processors: dict[Target, Processor] = {}
         self._caches: dict[Target, LoaderCache | None] = {}
@@ -101,10 +105,18 @@ class System:
         if image.inode:
             self._images.setdefault((image.device, image.inode), image)
 
+    def libc_of(self, root: Image) -> Libc:
+        """Whose loader a process of `root` starts with."""
+        return self._libc or recognise_libc(root)
+
     def start_with(self, root: Image) -> None:
-        """Take the interpreter that `root` names as the one for its target; the first root of a target decides."""
+        """Take the interpreter that `root` names as the one for its target; the first root of a target decides.
+
+        musl's is none: it gets here only when `libc` says otherwise.
+        """
         if root.target not in self._interpreters:
-            path = root.interpreter or self._interpreter or interpreter_path(root.target)
+            named = None if root.interpreter is None or is_musl_loader(root.interpreter) else root.interpreter
+            path = named or self._interpreter or interpreter_path(root.target)
             if path is not None:
                 self._interpreters[root.target] = path
 

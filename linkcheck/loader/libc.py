@@ -1,0 +1,32 @@
+"""Whose loader a process of a given root starts with; it knows no loader's rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.model import Libc
+
+if TYPE_CHECKING:
+    from linkcheck.model import Image
+
+#: What every name of musl's loader begins with (PT_INTERP; the linker gets it from the compiler's specs).
+_MUSL_LOADER = "ld-musl-"
+#: DT_NEEDED of files linked against musl: its own name for itself, and Alpine's. glibc's libc is libc.so.6.
+_MUSL_LIBC = ("libc.so", "libc.musl-")
+
+
+def recognise_libc(root: Image) -> Libc:
+    """The C library that the loader of `root` belongs to: by PT_INTERP, or of a library by its DT_NEEDED.
+
+    glibc where neither says musl, also for a library that needs no C library itself.
+    """
+    if root.interpreter is not None:
+        return Libc.MUSL if is_musl_loader(root.interpreter) else Libc.GLIBC
+    if any(name == _MUSL_LIBC[0] or name.startswith(_MUSL_LIBC[1]) for name in root.needed):
+        return Libc.MUSL
+    return Libc.GLIBC
+
+
+def is_musl_loader(path: str) -> bool:
+    """Whether a loader of this name is musl's."""
+    return path.rpartition("/")[2].startswith(_MUSL_LOADER)

@@ -1,0 +1,142 @@
+"""The load set of one process of musl, in order; it binds no symbol.
+
+Source: musl ldso/dynlink.c (load_library, load_deps, load_preload, dlopen).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from linkcheck.errors import LinkcheckError
+from linkcheck.loader.load import Loading
+from linkcheck.loader.musl.machine import find_loader, system_directories
+from linkcheck.loader.musl.search import search
+from linkcheck.loader.search import Missing, Requester
+from linkcheck.model import Attempt, FoundBy, Libc, Module, Unresolved
+
+if TYPE_CHECKING:
+    from linkcheck.loader.load import Entry
+    from linkcheck.loader.system import System
+    from linkcheck.model import Image
+
+#: Names that begin so are the loader itself, which is all of musl's libraries in one.
+_BUILT_IN = ("libc.", "libpthread.", "librt.", "libm.", "libdl.", "libutil.", "libxnet.")
+#: A library that defines both is a libc, musl's or another one, and the loader takes itself instead.
+_MARKS_OF_A_LIBC = ("__libc_start_main", "stdin")
+
+
+class MuslLoading(Loading):
+    """The state of one process of musl while it loads.
+
+    `by_name` holds short names: the file names of libraries that some search has found. DT_SONAME means nothing.
+    """
+
+    libc = Libc.MUSL
+
+    def __init__(self, system: System) -> None:
+        """Nothing is loaded yet."""
+        super().__init__(system)
+        self._loader: str | None = None
+        self._loader_entry: Entry | None = None
+        self._last_directories: tuple[str, ...] = ()
+        #: Index of an entry -> the path that it was opened by.
+        self._paths: dict[int, str] = {}
+
+    def add_root(self, root: Image) -> None:
+        """Start with `root`."""
+        files = self.system.files
+        self._loader = find_loader(files, root)
+        self._last_directories = system_directories(files, self._loader)
+        path = files.inside(root.path)
+        if root.is_executable:
+            with contextlib.suppress(OSError):
+                path = files.canonical(path)
+        entry = self._append(Module(root, None, root.path, FoundBy.ROOT), path, set(), None)
+        # A program is known by no name and no identity; a library stands for one that some program dlopens by path.
+        if not root.is_executable and root.inode:
+            self.by_file[(root.device, root.inode)] = entry
+
+    def _caller(self, _: str | None) -> Entry:
+        # Whoever calls dlopen, the search starts at the program.
+        return self.entries[0]
+
+    def _request(
+        self, requester: Entry, name: str, special: FoundBy | None, *, scope: str, loaded_for: int
+    ) -> Entry | None:
+        if name == self._loader or name.startswith(_BUILT_IN):
+            return self._take_loader(requester, name, special)
+        searched = "/" not in name
+        if searched and name in self.by_name:
+            return self.by_name[name]
+        # A preload is loaded for nobody, so no file's search path counts.
+        loader = None if special is FoundBy.PRELOAD else requester
+        chain = []
+        link = loader
+        while link is not None:
+            chain.append(Requester(link.module.image, link.origin))
+            link = link.loader
+        target = self.entries[0].module.image.target
+        result = search(self.system, name, chain, target, self._last_directories, self.probes)
+        if isinstance(result, Missing):
+            self.unresolved.append(
+                Unresolved(requester.index, name, result.directories, result.rejected, given_up=result.given_up)
+            )
+            return None
+        image = result.image
+        entry = self.by_file.get((image.device, image.inode)) if image.inode else None
+        if entry is None:
+            if _is_libc(image):
+                return self._take_loader(requester, name, special)
+            module = Module(
+                image,
+                requester.index if special is None else None,
+                name,
+                special or result.found_by,
+                scope,
+                loaded_for,
+                tried=result.tried,
+            )
+            entry = self._append(module, result.path, set(), loader)
+            self._paths[entry.index] = result.path
+            if image.inode:
+                self.by_file[(image.device, image.inode)] = entry
+        if searched:
+            self._name(entry)
+        return entry
+
+    def _name(self, entry: Entry) -> None:
+        """Let `entry` be found by its short name; of two that have the same one, the first in load order is."""
+        short = self._paths.get(entry.index, "").rpartition("/")[2]
+        known = self.by_name.get(short)
+        if known is None or entry.index < known.index:
+            self.by_name[short] = entry
+
+    def _take_loader(self, requester: Entry, name: str, special: FoundBy | None) -> Entry | None:
+        """The loader itself, which joins the load set when it is first asked for."""
+        if self._loader_entry is not None:
+            return self._loader_entry
+        path, reason = self._loader or "", "musl is not known on this machine"
+        if path:
+            try:
+                image = self.system.image(path)
+            except LinkcheckError as error:
+                reason = getattr(error, "reason", "") or str(error)
+            except OSError as error:
+                reason = error.strerror or str(error)
+            else:
+                module = Module(image, requester.index if special is None else None, name, FoundBy.INTERPRETER)
+                self._loader_entry = self._append(module, path, set(), None)
+                # It has nothing to load, whatever its file says.
+                self._loader_entry.dependencies = []
+                return self._loader_entry
+        attempt = Attempt(self.system.display(path) if path else name, FoundBy.INTERPRETER, reason)
+        self.unresolved.append(Unresolved(requester.index, name, (), (attempt,)))
+        return None
+
+
+def _is_libc(image: Image) -> bool:
+    try:
+        return all(image.symbols.exported(name) for name in _MARKS_OF_A_LIBC)
+    except LinkcheckError:
+        return False  # whoever asks for its symbols meets the fault, and reports it
