@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from linkcheck.inputs.sources import Inputs
     from linkcheck.loader.system import System
-    from linkcheck.model import Binding, FileIdentity, Finding, Image, LoadSet, RuleResult, Target
+    from linkcheck.model import Binding, FileIdentity, Finding, Image, Libc, LoadSet, RuleResult, Target
     from linkcheck.policy.settings import Settings, State
     from linkcheck.report.report import Report, ReportedFinding
     from linkcheck.rules.rule import Candidate, PolicyUse
@@ -79,6 +79,7 @@ def verify(
     dlopen_global: Sequence[str] = (),
     library_path: Sequence[str] = (),
     sysroot: str | None = None,
+    libc: Libc | None = None,
     today: datetime.date | None = None,
 ) -> Report:
     """Judge how the files at `paths` were linked; each is the root of a process of its own.
@@ -87,7 +88,8 @@ def verify(
     Python distribution); a file inside an archive is called `file.whl!/member`. Every program among them also opens
     `dlopen` (RTLD_LOCAL) and then `dlopen_global` (RTLD_GLOBAL); when there is no program, every library does.
     `library_path` is LD_LIBRARY_PATH, and the only environment that counts. `sysroot` is the directory that stands
-    for `/`. Waivers are judged as of `today` (None: now).
+    for `/`. `libc` is whose loader every process starts with (None: each root tells, by PT_INTERP or the libc that it
+    needs). Waivers are judged as of `today` (None: now).
 
     Whatever is wrong with a file becomes a part of the report. Raises UnreadableFileError when `sysroot` is no
     directory, and UndemangledNameError when a C++ name of the policy cannot be compared with a file's.
@@ -98,7 +100,7 @@ def verify(
 
     _refuse_text(paths)
     codes = frozenset(select_codes(ALL_CODES, select=settings.select, ignore=settings.ignore))
-    with _open_verification(paths, settings, codes, dlopen, dlopen_global, library_path, sysroot) as verification:
+    with _open_verification(paths, settings, codes, dlopen, dlopen_global, library_path, sysroot, libc) as verification:
         verification.judge_inputs()
         verification.note_nothing(paths)
         use = PolicyUse(load_sets=tuple(verification.load_sets), unmade=tuple(verification.unmade))
@@ -113,6 +115,7 @@ def scan(
     dlopen_global: Sequence[str] = (),
     library_path: Sequence[str] = (),
     sysroot: str | None = None,
+    libc: Libc | None = None,
     today: datetime.date | None = None,
 ) -> Report:
     """Compare everything that `paths` hold: libraries, and states of `settings`, that are there more than once.
@@ -125,7 +128,7 @@ def scan(
 
     _refuse_text(paths)
     codes = frozenset(select_codes(CODES, select=settings.select, ignore=settings.ignore))
-    with _open_verification(paths, settings, codes, dlopen, dlopen_global, library_path, sysroot) as verification:
+    with _open_verification(paths, settings, codes, dlopen, dlopen_global, library_path, sysroot, libc) as verification:
         verification.judge_inputs()
         verification.note_nothing(paths)
         results = list(compare_files(verification))
@@ -147,6 +150,7 @@ def _open_verification(
     dlopen_global: Sequence[str],
     library_path: Sequence[str],
     sysroot: str | None,
+    libc: Libc | None,
 ) -> Iterator[Verification]:
     """A Verification of what `paths` stand for, whose files are there until the end."""
     from linkcheck.inputs.process import named_dlopen
@@ -154,7 +158,7 @@ def _open_verification(
     from linkcheck.verification import Verification
 
     with open_inputs(paths) as inputs:
-        system = _make_system(sysroot, [inputs.find(directory) for directory in library_path], inputs)
+        system = _make_system(sysroot, [inputs.find(directory) for directory in library_path], libc, inputs)
         local = tuple(named_dlopen(inputs.find(name), global_=False) for name in dlopen)
         opened = (*local, *(named_dlopen(inputs.find(name), global_=True) for name in dlopen_global))
         yield Verification(settings, inputs, system, codes, opened)
@@ -191,6 +195,7 @@ def bindings(
     preload: Sequence[str] = (),
     library_path: Sequence[str] = (),
     sysroot: str | None = None,
+    libc: Libc | None = None,
 ) -> ProcessBindings:
     """Load a process of the file `root` and say which definition each of its imports binds to.
 
@@ -216,6 +221,7 @@ def bindings(
         preload=preload,
         library_path=library_path,
         sysroot=sysroot,
+        libc=libc,
     )
     names = None
     if symbols:
@@ -232,6 +238,7 @@ def load_trees(
     preload: Sequence[str] = (),
     library_path: Sequence[str] = (),
     sysroot: str | None = None,
+    libc: Libc | None = None,
 ) -> tuple[LoadSet, ...]:
     """The load set of a process of each of `roots`, in order; paths in it are absolute.
 
@@ -240,7 +247,7 @@ def load_trees(
     """
     from linkcheck.inputs.process import load_process, named_dlopen
 
-    system = _make_system(sysroot, library_path)
+    system = _make_system(sysroot, library_path, libc)
     opened = (
         *(named_dlopen(p, global_=False) for p in dlopen),
         *(named_dlopen(p, global_=True) for p in dlopen_global),
@@ -248,7 +255,9 @@ def load_trees(
     return tuple(load_process(path, system, dlopen=opened, preload=preload) for path in roots)
 
 
-def _make_system(sysroot: str | None, library_path: Sequence[str], inputs: Inputs | None = None) -> System:
+def _make_system(
+    sysroot: str | None, library_path: Sequence[str], libc: Libc | None, inputs: Inputs | None = None
+) -> System:
     import os
 
     from linkcheck.elf.reader import read_image
@@ -262,7 +271,7 @@ def _make_system(sysroot: str | None, library_path: Sequence[str], inputs: Input
         files = Files(sysroot or "/")
     else:
         files = Files(sysroot or "/", layers=inputs.layers, mounted=inputs.spool.path)
-    return System(read_image, files, library_path=library_path)
+    return System(read_image, files, library_path=library_path, libc=libc)
 
 
 def check_prebuilt(path: str, *, settings: Settings, state: str | None = None, wanted: Target | None = None) -> Report:

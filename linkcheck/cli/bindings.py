@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs
 from linkcheck.cli.loading import loading_options
 from linkcheck.report.bindings import BINDINGS_FORMATS
+
+if TYPE_CHECKING:
+    from linkcheck.model import Libc
 
 
 @click.command(cls=Command)
@@ -30,6 +35,7 @@ def command(
     preload: tuple[str, ...],
     library_path: tuple[str, ...],
     sysroot: str | None,
+    libc: Libc | None,
     format_: str,
     output: str | None,
 ) -> int:
@@ -52,6 +58,7 @@ def command(
         preload=preload,
         library_path=library_path,
         sysroot=sysroot,
+        libc=libc,
     )
     emit(render_bindings(found.load_set, found.bindings, format_), output)
     return 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from linkcheck.errors import UsageProblemError
+from linkcheck.model import Libc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +16,7 @@ _Command = TypeVar("_Command", bound="Callable[..., object]")
 
 
 def loading_options(*, opener: str = "The process", preload: bool = False) -> Callable[[_Command], _Command]:
-    """Add --dlopen, --dlopen-global, --library-path and --root to a command, and --preload if asked.
+    """Add --dlopen, --dlopen-global, --library-path, --root and --libc to a command, and --preload if asked.
 
     `opener` is who opens the libraries, in the help text. A value that is empty raises UsageProblemError.
     """
@@ -25,6 +26,14 @@ def loading_options(*, opener: str = "The process", preload: bool = False) -> Ca
         _several("--library-path", "DIR", "Search DIR as LD_LIBRARY_PATH would be. Repeatable."),
         click.option(
             "--root", "sysroot", metavar="DIR", help="Take DIR as the root directory (a sysroot or container tree)."
+        ),
+        click.option(
+            "--libc",
+            type=click.Choice(("auto", *(libc.value for libc in Libc))),
+            default="auto",
+            show_default=True,
+            callback=_read_libc,
+            help="Whose loader to follow; auto: the one that the program or library was linked for.",
         ),
     ]
     if preload:
@@ -47,3 +56,7 @@ def _refuse_empty(_: click.Context, option: click.Parameter, values: tuple[str, 
     if "" in values:
         raise UsageProblemError(f"{option.opts[0]}: an empty value names nothing")
     return values
+
+
+def _read_libc(_: click.Context, __: click.Parameter, value: str) -> Libc | None:
+    return None if value == "auto" else Libc(value)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs, wants_color
 from linkcheck.cli.loading import loading_options
 from linkcheck.report import FORMATS
+
+if TYPE_CHECKING:
+    from linkcheck.model import Libc
 
 
 @click.command(cls=Command)
@@ -25,6 +30,7 @@ def command(
     dlopen_global: tuple[str, ...],
     library_path: tuple[str, ...],
     sysroot: str | None,
+    libc: Libc | None,
     format_: str,
     output: str | None,
 ) -> int:
@@ -49,6 +55,7 @@ def command(
         dlopen_global=dlopen_global,
         library_path=library_path,
         sysroot=sysroot,
+        libc=libc,
     )
     emit(render(report, format_, color=output is None and wants_color(), rules=ALL_RULES), output)
     return report.outcome.exit_status

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs
 from linkcheck.cli.loading import loading_options
 from linkcheck.report.tree import TREE_FORMATS
+
+if TYPE_CHECKING:
+    from linkcheck.model import Libc
 
 
 @click.command(cls=Command)
@@ -23,6 +28,7 @@ def command(
     preload: tuple[str, ...],
     library_path: tuple[str, ...],
     sysroot: str | None,
+    libc: Libc | None,
     tried: bool,
     format_: str,
     output: str | None,
@@ -44,6 +50,7 @@ def command(
         preload=preload,
         library_path=library_path,
         sysroot=sysroot,
+        libc=libc,
     )
     emit(render_trees(load_sets, format_, tried=tried), output)
     return 1 if any(load_set.unresolved for load_set in load_sets) else 0

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.scope import list_scopes
-from linkcheck.loader.versions import has_versions, list_names
 from linkcheck.model import Binding, BindingKind, Libc, SymbolBinding, Visibility
 from linkcheck.value import replace
 
@@ -129,7 +128,7 @@ class Finder:
         provider, unversioned = None, False
         if match is not None:
             provider = self._settle(*match)
-            unversioned = version is not None and self._lacks_versions(symbol, match[0])
+            unversioned = self._lacks_versions(symbol, match[0])
         return Binding(
             scope.module, symbol.name, version, BindingKind.IMPORT, provider, symbol.weak, unversioned=unversioned
         )
@@ -137,9 +136,12 @@ class Finder:
     def _lacks_versions(self, symbol: Symbol, index: int) -> bool:
         """Whether the module at `index` is the library that `symbol` wants a version of, and has no versions."""
         library = symbol.version.library if symbol.version is not None else None
-        if library is None or has_versions(self._modules[index].image):
+        image = self._modules[index].image
+        if library is None or image.version_definitions or image.version_needs:
             return False
         if self._names is None:
+            from linkcheck.loader.versions import list_names
+
             self._names = list_names(self._load_set)
         return library in self._names[index]
 

@@ -1,6 +1,6 @@
 """Versions that files want of each other and do not get: where ld.so refuses to start; it binds no symbol.
 
-Source: glibc elf/dl-version.c (_dl_check_map_versions, match_symbol, find_needed) and elf/dl-lookup.c (check_match).
+Source: glibc elf/dl-version.c (_dl_check_map_versions, match_symbol, find_needed).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from linkcheck.value import Value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from linkcheck.model import Image, LoadSet
+    from linkcheck.model import LoadSet
 
 
 class MissingVersion(Value):
@@ -58,8 +58,3 @@ def list_names(load_set: LoadSet) -> list[set[str]]:
             if dependency is not None:
                 names[dependency].add(name)
     return names
-
-
-def has_versions(image: Image) -> bool:
-    """Whether ld.so reads a table of versions for the symbols of `image` (l_versyms)."""
-    return bool(image.version_definitions or image.version_needs)

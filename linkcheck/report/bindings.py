@@ -34,6 +34,7 @@ def describe_bindings(load_set: LoadSet, bindings: Sequence[Binding]) -> dict[st
     return {
         "schema": SCHEMA,
         "root": paths[0],
+        "libc": load_set.libc.value,
         "modules": [_describe_module(module, paths) for module in load_set.modules],
         "unresolved": [{"module": paths[u.module], "needed": u.needed} for u in load_set.unresolved],
         "bindings": [
@@ -43,6 +44,7 @@ def describe_bindings(load_set: LoadSet, bindings: Sequence[Binding]) -> dict[st
                 "version": binding.version,
                 "kind": binding.kind.value,
                 "provider": None if binding.provider is None else paths[binding.provider],
+                "unversioned": binding.unversioned,
             }
             for binding in bindings
         ],
@@ -82,4 +84,5 @@ def _describe(load_set: LoadSet, binding: Binding) -> str:
         binding.kind is BindingKind.DEFINITION and binding.provider == binding.module
     ):
         return text
-    return f"{text} -> {printable(load_set.modules[binding.provider].image.path)}"
+    text += f" -> {printable(load_set.modules[binding.provider].image.path)}"
+    return f"{text} (which has no versions: glibc before 2.41 ends here)" if binding.unversioned else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import FoundBy
+from linkcheck.model import FoundBy, Libc
 from linkcheck.report.printable import defuse_commands, printable
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def describe_tree(load_set: LoadSet) -> dict[str, object]:
     requesters = list_requesters(load_set)
     return {
         "root": paths[0],
+        "libc": load_set.libc.value,
         "modules": [
             {
                 "path": module.image.path,
@@ -140,7 +141,7 @@ def _head(load_set: LoadSet, index: int) -> str:
     module = load_set.modules[index]
     path = printable(module.image.path)
     if module.found_by is FoundBy.ROOT:
-        return path
+        return path if load_set.libc is Libc.GLIBC else f"{path} [with the loader of {load_set.libc.value}]"
     how = _FOUND_BY[module.found_by]
     if module.found_by is FoundBy.DLOPEN:
         how += f", {module.scope}"

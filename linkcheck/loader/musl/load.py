@@ -14,6 +14,7 @@ from linkcheck.loader.musl.machine import find_loader, system_directories
 from linkcheck.loader.musl.search import search
 from linkcheck.loader.search import Missing, Requester
 from linkcheck.model import Attempt, FoundBy, Libc, Module, Unresolved
+from linkcheck.value import replace
 
 if TYPE_CHECKING:
     from linkcheck.loader.load import Entry
@@ -116,22 +117,27 @@ class MuslLoading(Loading):
         """The loader itself, which joins the load set when it is first asked for."""
         if self._loader_entry is not None:
             return self._loader_entry
-        path, reason = self._loader or "", "musl is not known on this machine"
-        if path:
-            try:
-                image = self.system.image(path)
-            except LinkcheckError as error:
-                reason = getattr(error, "reason", "") or str(error)
-            except OSError as error:
-                reason = error.strerror or str(error)
-            else:
-                module = Module(image, requester.index if special is None else None, name, FoundBy.INTERPRETER)
-                self._loader_entry = self._append(module, path, set(), None)
-                # It has nothing to load, whatever its file says.
-                self._loader_entry.dependencies = []
-                return self._loader_entry
-        attempt = Attempt(self.system.display(path) if path else name, FoundBy.INTERPRETER, reason)
-        self.unresolved.append(Unresolved(requester.index, name, (), (attempt,)))
+        missing = self._add_loader(requester.index if special is None else None, name)
+        if missing is not None:
+            self.unresolved.append(replace(missing, module=requester.index))
+        return self._loader_entry
+
+    def _add_loader(self, needed_by: int | None, name: str) -> Unresolved | None:
+        """Map the loader; what stands in the load set in its place when it is not on this machine, or broken."""
+        path = self._loader
+        if path is None:
+            return Unresolved(0, name, ())
+        shown = self.system.display(path)
+        try:
+            image = self.system.image(path)
+        except LinkcheckError as error:
+            reason = getattr(error, "reason", "") or str(error)
+            return Unresolved(0, name, (), (Attempt(shown, FoundBy.INTERPRETER, reason),))
+        except OSError:
+            return Unresolved(0, name, (shown.rpartition("/")[0] or "/",))
+        self._loader_entry = self._append(Module(image, needed_by, name, FoundBy.INTERPRETER), path, set(), None)
+        # It has nothing to load, whatever its file says.
+        self._loader_entry.dependencies = []
         return None
 
 

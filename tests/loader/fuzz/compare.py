@@ -54,7 +54,7 @@ def compare(graph: Graph, folder: Path, libc: Libc) -> Comparison:
         ending = " and ".join(sorted({kind for kind, _ in faults})) or "unknown message"
         # musl reports everything that is wrong at the start, glibc ends with the first.
         complete = libc is Libc.MUSL and not report.begun
-        foreseen = foresee(load_with(report.begun), graph.preload)
+        foreseen = foresee(load_with(report.begun if report.failed is None else report.failed), graph.preload)
         return Comparison(ending, list(compare_faults(faults, foreseen, complete, report)))
     done = len(opens) if report.failed is None else report.failed
     # Where a failed dlopen was undone, nothing is left of it.

@@ -19,6 +19,7 @@ MISSING_FILE = "missing file"
 MISSING_VERSION = "missing version"
 UNDEFINED = "undefined symbol"
 ABORTED = "ld.so aborted"
+CRASHED = "crashed"
 
 #: An ending: what kind of fault, and the name of the file, version or symbol ("" where the message has none).
 Fault = tuple[str, str]
@@ -42,6 +43,8 @@ def read_faults(message: str, libc: Libc) -> set[Fault]:
     # A file that cannot be preloaded is passed over with a message.
     lines = [line for line in message.splitlines() if "from LD_PRELOAD cannot be preloaded" not in line]
     text = "\n".join(lines)
+    if text == "exit status -11":
+        return {(CRASHED, "")}
     return {(kind, name) for kind, pattern in _MESSAGES[libc] for name in re.findall(pattern, text)}
 
 
@@ -50,12 +53,17 @@ def foresee(load_set: LoadSet, preload: Sequence[str]) -> set[Fault]:
     missing = {(MISSING_FILE, unresolved.needed) for unresolved in without_preloads(load_set, preload)}
     found = bindings(load_set, ["acc", "var"])
     unbound = {(UNDEFINED, b.symbol) for b in found if b.provider is None and not b.weak}
+    # A program at a fixed address has a slot of its own for a function that it imports, and lends it out as the address
+    # of the function. Where a weak one stays unbound, that address is not 0, and a call of it ends at 0.
+    imported = load_set.root.symbols.imported("acc")
+    slot = imported is not None and imported.value
+    crash = {(CRASHED, "") for b in found if slot and b.module == 0 and b.symbol == "acc" and b.provider is None}
     if load_set.libc is Libc.MUSL:
-        return missing | unbound
+        return (missing | unbound) or crash
     versions = {(MISSING_VERSION, missing.version) for missing in find_missing_versions(load_set)}
     if _asserts_versions():
         unbound |= {(ABORTED, "") for b in found if b.unversioned}
-    return missing or versions or unbound
+    return missing or versions or unbound or crash
 
 
 def without_preloads(load_set: LoadSet, preload: Sequence[str]) -> tuple[Unresolved, ...]:

@@ -1,0 +1,126 @@
+"""Versions that a library lacks: what ld.so says of the same files, and where it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from linkcheck.elf.reader import read_image
+from linkcheck.loader.load import load
+from linkcheck.loader.lookup import bindings
+from linkcheck.loader.system import System
+from linkcheck.loader.versions import MissingVersion, find_missing_versions
+from tests.loader.workshop import START, Workshop, needs_compiler
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from linkcheck.model import Binding, LoadSet
+
+pytestmark = needs_compiler
+
+ACCESSOR = "int acc(void) { return 1; }"
+CALL = "int acc(void); void go(void) { acc(); } " + START
+#: glibc before 2.41 ends the process where a version is wanted of a library that has none.
+ASSERTS = tuple(map(int, (os.confstr("CS_GNU_LIBC_VERSION") or "glibc 0.0").split()[1].split("."))) < (2, 41)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Workshop:
+    return Workshop(tmp_path)
+
+
+def make_program(shop: Workshop, *flags: str, source: str = CALL) -> Path:
+    """A program linked against a libacc.so that has acc@@V1."""
+    make_library(shop, "V1 { global: acc; };")
+    return shop.executable(
+        "main", source=source, flags=("-pie", *flags, str(shop.base / "libacc.so")), runpath="$ORIGIN"
+    )
+
+
+def make_library(shop: Workshop, script: str | None, *, soname: str = "libacc.so") -> None:
+    flags: tuple[str, ...] = ()
+    if script is not None:
+        (shop.base / "script").write_text(script)
+        flags = (f"-Wl,--version-script={shop.base}/script",)
+    shop.library("libacc.so", soname=soname, source=ACCESSOR, flags=flags)
+
+
+def start(program: Path) -> tuple[int, str]:
+    environment = {"LD_BIND_NOW": "1", "LC_ALL": "C"}
+    done = subprocess.run([str(program)], env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def loaded(program: Path) -> LoadSet:
+    return load(read_image(str(program)), System(read_image))
+
+
+def import_of(load_set: LoadSet) -> Binding:
+    (found,) = (b for b in bindings(load_set, ["acc"]) if b.module == 0)
+    return found
+
+
+def test_a_version_that_is_there(shop: Workshop) -> None:
+    program = make_program(shop)
+    assert start(program) == (0, "")
+    load_set = loaded(program)
+    assert find_missing_versions(load_set) == ()
+    found = import_of(load_set)
+    assert (found.provider, found.version, found.unversioned) == (1, "V1", False)
+
+
+def test_another_version_ends_the_start(shop: Workshop) -> None:
+    program = make_program(shop)
+    make_library(shop, "V2 { global: acc; };")
+    status, message = start(program)
+    assert status == 1
+    assert f"{shop.base}/libacc.so: version `V1' not found (required by {program})" in message
+    assert find_missing_versions(loaded(program)) == (MissingVersion(0, "libacc.so", "V1", 1),)
+
+
+def test_a_library_without_versions_ends_at_the_look_up_before_glibc_2_41(shop: Workshop) -> None:
+    program = make_program(shop)
+    make_library(shop, None)
+    status, message = start(program)
+    assert f"{shop.base}/libacc.so: no version information available (required by {program})" in message
+    assert ("check_match: Assertion `version->filename == NULL" in message) is ASSERTS
+    assert (status == 0) is not ASSERTS
+    load_set = loaded(program)
+    assert find_missing_versions(load_set) == ()
+    found = import_of(load_set)
+    assert (found.provider, found.unversioned) == (1, True)
+
+
+def test_another_library_without_versions_serves(shop: Workshop) -> None:
+    """Only the library that the version is wanted of has to have it: an interposer need not."""
+    program = make_program(shop, f"-L{shop.base}")
+    shop.library("libfirst.so", source=ACCESSOR)
+    root = read_image(str(program))
+    environment = {"LD_BIND_NOW": "1", "LD_PRELOAD": str(shop.base / "libfirst.so")}
+    assert subprocess.run([str(program)], env=environment, check=False).returncode == 0
+    load_set = load(root, System(read_image), preload=[environment["LD_PRELOAD"]])
+    assert find_missing_versions(load_set) == ()
+    found = import_of(load_set)
+    assert (found.provider, found.unversioned) == (1, False)
+
+
+def test_a_weak_import_wants_its_version_all_the_same(shop: Workshop) -> None:
+    """GNU ld sets VER_FLG_WEAK for a version that only weak imports want; what it did decides."""
+    program = make_program(shop, source="int acc(void) __attribute__((weak));" + CALL)
+    make_library(shop, "V2 { global: acc; };")
+    (need,) = read_image(str(program)).version_needs
+    assert (start(program)[0] == 0) is need.versions[0].weak
+    assert bool(find_missing_versions(loaded(program))) is not need.versions[0].weak
+
+
+def test_a_missing_library_is_no_missing_version(shop: Workshop) -> None:
+    program = make_program(shop)
+    (shop.base / "libacc.so").unlink()
+    assert "cannot open shared object file" in start(program)[1]
+    load_set = loaded(program)
+    assert [u.needed for u in load_set.unresolved] == ["libacc.so"]
+    assert find_missing_versions(load_set) == ()
