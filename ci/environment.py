@@ -29,6 +29,7 @@ DEBIAN_PACKAGES = {
     "readelf": "binutils",
     "strip": "binutils",
     "make": "make",
+    "musl-gcc": "musl-tools",
 }
 #: Headers -> the Debian package that brings them.
 DEBIAN_HEADERS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from linkcheck.model import BindingKind
+from linkcheck.model import BindingKind, Libc
 from linkcheck.report.printable import defuse_commands, printable
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def describe_bindings(load_set: LoadSet, bindings: Sequence[Binding]) -> dict[st
     return {
         "schema": SCHEMA,
         "root": paths[0],
-        "libc": load_set.libc.value,
+        **({} if load_set.libc is Libc.GLIBC else {"libc": load_set.libc.value}),
         "modules": [_describe_module(module, paths) for module in load_set.modules],
         "unresolved": [{"module": paths[u.module], "needed": u.needed} for u in load_set.unresolved],
         "bindings": [
@@ -44,7 +44,7 @@ def describe_bindings(load_set: LoadSet, bindings: Sequence[Binding]) -> dict[st
                 "version": binding.version,
                 "kind": binding.kind.value,
                 "provider": None if binding.provider is None else paths[binding.provider],
-                "unversioned": binding.unversioned,
+                **({"unversioned": True} if binding.unversioned else {}),
             }
             for binding in bindings
         ],

@@ -195,7 +195,10 @@ def test_the_schema_is_valid_and_strict() -> None:
     for part in [SCHEMA, *SCHEMA["$defs"].values()]:
         if "properties" in part:
             assert part["additionalProperties"] is False
-            assert sorted(part["required"]) == sorted(part["properties"])
+            # What is seldom so stands there only where it is so.
+            seldom = {"libc", "unversioned"} & set(part["properties"])
+            assert set(part["required"]) == set(part["properties"]) - seldom
+            assert all("const" in part["properties"][name] for name in seldom)
 
 
 @pytest.mark.skipif(not os.path.exists("/usr/bin/git"), reason="needs /usr/bin/git")
@@ -213,3 +216,20 @@ def test_a_real_program_is_bound_as_ld_so_binds_it(ask: Callable[..., Any]) -> N
             assert ours[key] == root.get(provider, provider), key
             compared += 1
     assert compared > 200
+
+
+def test_a_version_of_a_library_that_has_none_is_marked(
+    shop: Workshop, ask: Callable[..., Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = shop.base / "script"
+    script.write_text("V1 { global: accessor; };")
+    source = "int accessor(void) { return 1; }"
+    shop.library("libx.so", soname="libx.so", source=source, flags=(f"-Wl,--version-script={script}",))
+    calls = "int accessor(void); void go(void) { accessor(); } " + START
+    main = shop.executable("main", source=calls, flags=("-pie", f"{shop.base}/libx.so"), runpath="$ORIGIN")
+    assert "unversioned" not in ask(main)["bindings"][0]
+    shop.library("libx.so", soname="libx.so", source=source)
+    assert ask(main)["bindings"][0]["unversioned"] is True
+    assert run(["bindings", str(main)]) == 0
+    line = f"imports accessor@V1 -> {shop.base}/libx.so (which has no versions: glibc before 2.41 ends here)"
+    assert line in capfd.readouterr().out
