@@ -426,7 +426,7 @@ class Unresolved(Value):
     cache_fault: str = ""
 
 
-class Libc(Enum):
+class Libc(Choice):
     """Whose dynamic loader a process starts with; values are those of --libc."""
 
     GLIBC = "glibc"

@@ -38,7 +38,7 @@ def bindings(load_set: LoadSet, symbols: Collection[str] | None = None) -> tuple
     """
     if symbols is not None and not symbols:
         return ()
-    finder = _finder_of(load_set)(load_set, whole=symbols is None or len(symbols) > _WHOLE_TABLES_ABOVE)
+    finder = finder_of(load_set)(load_set, whole=symbols is None or len(symbols) > _WHOLE_TABLES_ABOVE)
     found: dict[int, list[Binding]] = {}
     for scope in finder.list_scopes(load_set):
         image = load_set.modules[scope.module].image
@@ -64,10 +64,10 @@ def _private(index: int, image: Image, symbols: Collection[str]) -> list[Binding
 def pick_definition(load_set: LoadSet, provider: int, name: str, version: str | None) -> Symbol | None:
     """The definition of `name` in the module at `provider` that a request for `version` gets, or None."""
     image = load_set.modules[provider].image
-    return _finder_of(load_set).match_version(image, image.symbols.exported(name), version)
+    return finder_of(load_set).match_version(image, image.symbols.exported(name), version)
 
 
-def _finder_of(load_set: LoadSet) -> type[Finder]:
+def finder_of(load_set: LoadSet) -> type[Finder]:
     """What looks names up by the rules of the load set's C library."""
     if load_set.libc is Libc.MUSL:
         from linkcheck.loader.musl.lookup import MuslFinder
