@@ -495,6 +495,9 @@ class Binding(Value):
     #: The import names a version of the very library it gets, which has no versions: glibc before 2.41 ends the process
     #: at this look-up (an assertion in check_match of elf/dl-lookup.c), later ones take the definition.
     unversioned: bool = False
+    #: A weak function without a provider in a program at a fixed address, which has a slot of its own for it and lends
+    #: that out as the function's address: no test for 0 sees that it is missing, and a call ends at address 0.
+    slot: bool = False
 
 
 class Verdict(Choice):

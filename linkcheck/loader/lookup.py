@@ -130,7 +130,14 @@ class Finder:
             provider = self._settle(*match)
             unversioned = self._lacks_versions(symbol, match[0])
         return Binding(
-            scope.module, symbol.name, version, BindingKind.IMPORT, provider, symbol.weak, unversioned=unversioned
+            scope.module,
+            symbol.name,
+            version,
+            BindingKind.IMPORT,
+            provider,
+            symbol.weak,
+            unversioned=unversioned,
+            slot=provider is None and symbol.weak and symbol.value != 0,
         )
 
     def _lacks_versions(self, symbol: Symbol, index: int) -> bool:

@@ -78,6 +78,8 @@ def _describe(load_set: LoadSet, binding: Binding) -> str:
     name = binding.symbol if binding.version is None else f"{binding.symbol}@{binding.version}"
     verb = {BindingKind.IMPORT: "imports", BindingKind.DEFINITION: "defines", BindingKind.HIDDEN: "keeps for itself"}
     text = f"{verb[binding.kind]} {printable(name)}"
+    if binding.slot:
+        return f"{text} -> nothing (weak, but its address is a slot of this program, and a call of it crashes)"
     if binding.provider is None:
         return f"{text} -> nothing (weak, so its address is 0)" if binding.weak else f"{text} -> not found"
     if binding.kind is BindingKind.HIDDEN or (

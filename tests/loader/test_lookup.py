@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -95,6 +96,25 @@ def test_random_graphs() -> None:
     tally = fuzz(range(1, 301))
     assert tally.disagreeing == []
     assert tally.compared > 200
+
+
+@needs_compiler[0]
+@needs_compiler[1]
+@needs_compiler[2]
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_weak_function_that_a_program_at_a_fixed_address_lends_out(shop: Workshop, taken: bool) -> None:
+    """Its address is a slot of the program, which is not 0 when nothing is bound: the program's own test is no test."""
+    shop.library("liba.so", soname="liba.so", source="int acc(void) { return 0; }")
+    call = "if (acc) acc();" if taken else "acc();"
+    exit_ = '__asm__ volatile("mov $60, %eax; xor %edi, %edi; syscall");'
+    source = f"int acc(void) __attribute__((weak)); void _start(void) {{ {call} {exit_} }}"
+    flags = ("-no-pie", "-fno-pic", str(shop.base / "liba.so"))
+    main = shop.executable("main", source=source, flags=flags, runpath="$ORIGIN")
+    assert subprocess.run([str(main)], check=False).returncode == 0
+    shop.library("liba.so", soname="liba.so")
+    assert subprocess.run([str(main)], check=False).returncode == -signal.SIGSEGV
+    (found,) = bindings(load_program(main), ["acc"])
+    assert (found.provider, found.weak, found.slot) == (None, True, taken)
 
 
 class TestState:

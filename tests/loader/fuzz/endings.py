@@ -30,10 +30,12 @@ _MESSAGES = {
         (MISSING_VERSION, r"version `(\w+)' not found"),
         (UNDEFINED, r"undefined symbol: (\w+)"),
         (ABORTED, r"check_match: Assertion `version->filename == NULL ()"),
+        (CRASHED, r"(?m)^killed by signal 11()$"),
     ),
     Libc.MUSL: (
         (MISSING_FILE, r"(?m)^Error loading shared library ([^:\n]+): "),
         (UNDEFINED, r"(?m)^Error relocating [^:\n]+: (\w+): symbol not found"),
+        (CRASHED, r"(?m)^killed by signal 11()$"),
     ),
 }
 
@@ -43,8 +45,6 @@ def read_faults(message: str, libc: Libc) -> set[Fault]:
     # A file that cannot be preloaded is passed over with a message.
     lines = [line for line in message.splitlines() if "from LD_PRELOAD cannot be preloaded" not in line]
     text = "\n".join(lines)
-    if text == "exit status -11":
-        return {(CRASHED, "")}
     return {(kind, name) for kind, pattern in _MESSAGES[libc] for name in re.findall(pattern, text)}
 
 
@@ -53,11 +53,7 @@ def foresee(load_set: LoadSet, preload: Sequence[str]) -> set[Fault]:
     missing = {(MISSING_FILE, unresolved.needed) for unresolved in without_preloads(load_set, preload)}
     found = bindings(load_set, ["acc", "var"])
     unbound = {(UNDEFINED, b.symbol) for b in found if b.provider is None and not b.weak}
-    # A program at a fixed address has a slot of its own for a function that it imports, and lends it out as the address
-    # of the function. Where a weak one stays unbound, that address is not 0, and a call of it ends at 0.
-    imported = load_set.root.symbols.imported("acc")
-    slot = imported is not None and imported.value
-    crash = {(CRASHED, "") for b in found if slot and b.module == 0 and b.symbol == "acc" and b.provider is None}
+    crash = {(CRASHED, "") for b in found if b.slot}
     if load_set.libc is Libc.MUSL:
         return (missing | unbound) or crash
     versions = {(MISSING_VERSION, missing.version) for missing in find_missing_versions(load_set)}

@@ -49,5 +49,6 @@ def execute(graph: Graph, folder: Path) -> Report:
         else:
             report.said[(kind, int(first))] = second
     if done.returncode != 0:
-        report.error = done.stderr.strip() or f"exit status {done.returncode}"
+        end = f"killed by signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
+        report.error = f"{done.stderr.strip()}\n{end}"
     return report
