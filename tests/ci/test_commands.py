@@ -37,7 +37,7 @@ def run(script: str, path: Path, **variables: str) -> subprocess.CompletedProces
     [
         ("ci/gate", {"g++"}, {"nlohmann/json.hpp"}),
         ("ci/native", {"g++"}, set(DEBIAN_HEADERS)),
-        ("ci/test", {"binutils", "g++", "gcc", "make"}, set(DEBIAN_HEADERS)),
+        ("ci/test", {"binutils", "g++", "gcc", "make", "musl-tools"}, set(DEBIAN_HEADERS)),
     ],
 )
 def test_a_missing_compiler_is_one_line_that_names_the_packages(
