@@ -183,6 +183,11 @@ class Symbol(Value):
         return self.binding == SymbolBinding.WEAK
 
 
+#: An import that must be defined somewhere: its name, the version it names, and the library (vn_file) that is expected
+#: to define that version; a plain tuple, because a process has thousands.
+Demand = tuple[str, str | None, str | None]
+
+
 class SymbolTable(Protocol):
     """The dynamic symbol table of one image, as ld.so would see it; it may read the file only when asked.
 
@@ -223,6 +228,18 @@ class SymbolTable(Protocol):
         ld.so can lead the file's own uses of a definition to another file's only through a relocation.
         """
 
+    def demands(self) -> tuple[Demand, ...] | None:
+        """The imports that are not weak, in table order; None when there are too many to keep."""
+
+    def offers(self, names: Collection[str]) -> dict[str, tuple[str | None, ...]]:
+        """Those of `names` that `exported` would find, each with the versions it is defined in (None: no version)."""
+
+    def requested(self, names: Collection[str]) -> tuple[str, ...] | None:
+        """Those of the imports called `names` that some relocation of the file refers to; None: cannot be told.
+
+        ld.so looks up what a relocation refers to and nothing else (glibc elf/do-rel.h).
+        """
+
     def __iter__(self) -> Iterator[Symbol]:
         """Every entry but the null one, in table order."""
 
@@ -236,7 +253,7 @@ class ListedSymbols(Value):
     local_definitions: frozenset[str] = frozenset()
     #: Names that a copy relocation fills.
     copies: frozenset[str] = frozenset()
-    #: Definitions that no relocation refers to; None: cannot be told.
+    #: Definitions and imports that no relocation refers to; None: cannot be told.
     unreferenced: frozenset[str] | None = frozenset()
 
     def exported(self, name: str) -> tuple[Symbol, ...]:
@@ -273,6 +290,30 @@ class ListedSymbols(Value):
         if unreferenced is None:
             return None
         return tuple(name for name in names if name not in unreferenced and self.exported(name))
+
+    def demands(self) -> tuple[Demand, ...]:
+        """See SymbolTable.demands."""
+        return tuple(
+            (s.name, s.version.name if s.version else None, s.version.library if s.version else None)
+            for s in self.imports()
+            if not s.weak
+        )
+
+    def offers(self, names: Collection[str]) -> dict[str, tuple[str | None, ...]]:
+        """See SymbolTable.offers."""
+        found = {name: self.exported(name) for name in names}
+        return {
+            name: tuple(None if s.version is None or s.version.base else s.version.name for s in symbols)
+            for name, symbols in found.items()
+            if symbols
+        }
+
+    def requested(self, names: Collection[str]) -> tuple[str, ...] | None:
+        """See SymbolTable.requested."""
+        unreferenced = self.unreferenced
+        if unreferenced is None:
+            return None
+        return tuple(name for name in names if name not in unreferenced)
 
     def __iter__(self) -> Iterator[Symbol]:
         return iter(self.symbols)

@@ -29,6 +29,7 @@ _TYPES: dict[int, int] = {int(type_): type_ for type_ in SymbolType}
 _VISIBILITIES = tuple(Visibility)
 _EXPORTED_BINDINGS = frozenset({SymbolBinding.GLOBAL, SymbolBinding.WEAK, SymbolBinding.GNU_UNIQUE})
 _EXPORTED_TYPES = frozenset(set(SymbolType) - {SymbolType.SECTION, SymbolType.FILE})
+_EXPORTED_VISIBILITIES = frozenset({Visibility.DEFAULT, Visibility.PROTECTED})
 
 
 class Entry(Value):
@@ -53,13 +54,18 @@ def unpack_entry(layout: Layout, raw: bytes, at: int = 0) -> Entry:
 
 def can_be_bound(entry: Entry) -> bool:
     """Whether another file can bind to the entry."""
-    type_ = entry.info & 0xF
+    return is_bindable(entry.info, entry.other, entry.section, entry.value)
+
+
+def is_bindable(info: int, other: int, section: int, value: int) -> bool:
+    """The same of an entry's fields, for those who look at many."""
+    type_ = info & 0xF
     return (
-        entry.section != _SHN_UNDEF
-        and entry.info >> 4 in _EXPORTED_BINDINGS
+        section != _SHN_UNDEF
+        and info >> 4 in _EXPORTED_BINDINGS
         and type_ in _EXPORTED_TYPES
-        and entry.other & 3 in (Visibility.DEFAULT, Visibility.PROTECTED)
-        and (entry.value != 0 or entry.section == _SHN_ABS or type_ == SymbolType.TLS)
+        and other & 3 in _EXPORTED_VISIBILITIES
+        and (value != 0 or section == _SHN_ABS or type_ == SymbolType.TLS)
     )
 
 

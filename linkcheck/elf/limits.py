@@ -76,6 +76,11 @@ MAX_NAME_PLACES = 1 << 18
 #: Bytes of the dynamic string table, which is searched for names. Bounds dynamic.py.
 MAX_STRING_TABLE = 256 << 20
 
+#: Bytes of a symbol table, and of a hash table, that are read at once to look up many names, and names whose hashes are
+#: kept. Bounds batch.py.
+MAX_RESIDENT_TABLE = 8 << 20
+MAX_HASHES_KEPT = 1 << 14
+
 #: Bytes of relocations read for the largest symbol index they name. Bounds count.py.
 MAX_RELOCATION_BYTES = 16 << 20
 

@@ -23,6 +23,8 @@ _DT_RELACOUNT = 0x6FFFFFF9
 _DT_RELCOUNT = 0x6FFFFFFA
 #: Tables in Android's packed format (bionic's linker.h), which are not read.
 _PACKED = frozenset({0x6000000F, 0x60000011})
+#: Up to so many indices are searched for one after the other; a set of all that a block names is faster for more.
+_SEARCHED_ONE_BY_ONE = 4
 
 
 def find_references(file: BoundedFile, dynamic: DynamicSection, wanted: frozenset[int]) -> frozenset[int] | None:
@@ -40,7 +42,10 @@ def find_references(file: BoundedFile, dynamic: DynamicSection, wanted: frozense
         stop = min(size, start + MAX_RELOCATION_BYTES)
         whole = whole and stop == size
         for symbols in _read_symbols(file, dynamic, span, range(start, stop), words):
-            found.update(index for index in wanted - found if index in symbols)
+            if len(wanted) > _SEARCHED_ONE_BY_ONE:
+                found |= wanted.intersection(symbols)
+            else:
+                found.update(index for index in wanted - found if index in symbols)
             if found == wanted:
                 return wanted
     return frozenset(found) if whole else None

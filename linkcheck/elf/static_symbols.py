@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from linkcheck.elf.bounded_file import FileStamp
     from linkcheck.elf.header import Header
-    from linkcheck.model import Symbol
+    from linkcheck.model import Demand, Symbol
 
 
 class StaticSymbols:
@@ -60,6 +60,18 @@ class StaticSymbols:
 
     def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
         """None of `names`: nothing is exported."""
+        return ()
+
+    def demands(self) -> tuple[Demand, ...]:
+        """None: nobody binds anything."""
+        return ()
+
+    def offers(self, names: Collection[str]) -> dict[str, tuple[str | None, ...]]:
+        """Nothing."""
+        return {}
+
+    def requested(self, names: Collection[str]) -> tuple[str, ...]:
+        """None of `names`: nothing is imported."""
         return ()
 
     def __iter__(self) -> Iterator[Symbol]:

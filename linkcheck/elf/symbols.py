@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from linkcheck.elf.hashes import GnuHash, SysvHash
     from linkcheck.elf.layout import Layout
     from linkcheck.elf.versions import Versions
-    from linkcheck.model import Symbol, SymbolVersion
+    from linkcheck.model import Demand, Symbol, SymbolVersion
 
 #: Bytes of a Bloom filter that is kept in memory from the first question to `exported` on, and of one that is after a
 #: few: a load set asks every image for every import, a check of one library asks little.
@@ -268,6 +268,53 @@ class DynamicSymbols:
                 if (encoded := encode_name(name)) is not None
                 for index, _ in self._find_definitions(file, tables, encoded)
             }
+            from linkcheck.elf.references import find_references
+
+            found = find_references(file, self._dynamic, frozenset(places))
+        return None if found is None else unique(name for index, name in places.items() if index in found)
+
+    def demands(self) -> tuple[Demand, ...] | None:
+        """See model.SymbolTable.demands. Nothing is kept."""
+        from linkcheck.elf.batch import list_demands
+
+        with self._open() as file:
+            tables = self._read_tables(file)
+            if tables is None:
+                return ()
+            count = self._count_entries(file, tables).visible
+            strings = self._open_strings(file, tables, MAX_RESIDENT_IMPORT_STRINGS)
+            return list_demands(file, tables.layout, tables.symbols, count, strings, self._versions)
+
+    def offers(self, names: Collection[str]) -> dict[str, tuple[str | None, ...]]:
+        """See model.SymbolTable.offers. Nothing is kept but the hashes of the names."""
+        from linkcheck.elf.batch import find_offers
+
+        with self._open() as file:
+            tables = self._read_tables(file)
+            if tables is None:
+                return {}
+            if tables.gnu is not None:
+                count = self._count_entries(file, tables).visible
+                found_at_once = find_offers(
+                    file, tables.layout, tables.symbols, count, tables.strings, self._versions, tables.gnu, names
+                )
+                if found_at_once is not None:
+                    return found_at_once
+        found = {name: self.exported(name) for name in names}
+        return {
+            name: tuple(None if s.version is None or s.version.base else s.version.name for s in symbols)
+            for name, symbols in found.items()
+            if symbols
+        }
+
+    def requested(self, names: Collection[str]) -> tuple[str, ...] | None:
+        """See model.SymbolTable.requested. Nothing is kept: only what nobody defines is asked for."""
+        wanted = {encoded: name for name in names if (encoded := encode_name(name)) is not None}
+        with self._open() as file:
+            tables = self._read_tables(file)
+            if tables is None:
+                return ()
+            places = {index: wanted[name] for index, name in self._walk_imports(file, tables) if name in wanted}
             from linkcheck.elf.references import find_references
 
             found = find_references(file, self._dynamic, frozenset(places))
