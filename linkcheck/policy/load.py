@@ -163,6 +163,7 @@ def _merge(files: Sequence[PolicyFile], profile: str, source: str | None) -> Set
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     dlopen: list[DlopenEdge] = []
+    host_symbols: tuple[str, ...] | None = None
     for file in files:
         own = "" if file.file.path.startswith(f"{_PROFILES}/") else file.file.path
         dlopen += (replace(edge, source=own) for edge in file.dlopen)
@@ -180,6 +181,8 @@ def _merge(files: Sequence[PolicyFile], profile: str, source: str | None) -> Set
             )
         select = select if file.select is None else file.select
         ignore = ignore if file.ignore is None else file.ignore
+        if file.host_symbols is not None:
+            host_symbols = tuple(dict.fromkeys((*(host_symbols or ()), *file.host_symbols)))
     return Settings(
         profile=profile,
         states=tuple(states.values()),
@@ -189,6 +192,7 @@ def _merge(files: Sequence[PolicyFile], profile: str, source: str | None) -> Set
         select=select,
         ignore=ignore,
         external=tuple(dict.fromkeys(pattern for file in files for pattern in file.external)),
+        host_symbols=host_symbols,
         source=source,
         mangled_names=mangled,
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from linkcheck.policy.toml_file import TomlFile
 
-TOP_KEYS = ("extends", "select", "ignore", "external", "state", "role", "dlopen", "waiver", "mangled")
+TOP_KEYS = ("extends", "select", "ignore", "external", "host-symbols", "state", "role", "dlopen", "waiver", "mangled")
 STATE_KEYS = (
     "name",
     "owner",
@@ -50,6 +50,7 @@ class PolicyFile(Value):
     select: tuple[str, ...] | None
     ignore: tuple[str, ...] | None
     external: tuple[str, ...]
+    host_symbols: tuple[str, ...] | None
     states: tuple[State, ...]
     roles: tuple[Role, ...]
     dlopen: tuple[DlopenEdge, ...]
@@ -75,6 +76,7 @@ def read_policy(file: TomlFile, rule_codes: Sequence[str]) -> PolicyFile:
         select=_prefixes(top, "select", rule_codes) if top.has("select") else None,
         ignore=_prefixes(top, "ignore", rule_codes) if top.has("ignore") else None,
         external=top.texts("external", may_be_empty=True),
+        host_symbols=top.texts("host-symbols", may_be_empty=True) if top.has("host-symbols") else None,
         states=_unique(top, "state", map(_read_state, tables := top.tables("state", STATE_KEYS)), tables),
         roles=_unique(top, "role", map(_read_role, tables := top.tables("role", ROLE_KEYS)), tables),
         dlopen=tuple(map(_read_dlopen, top.tables("dlopen", DLOPEN_KEYS))),

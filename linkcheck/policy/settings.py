@@ -117,6 +117,9 @@ class Settings(Value):
     #: SONAME patterns of libraries that the target machine provides: not found here is not a finding (LC202), and
     #: they are taken not to hold any of the states.
     external: tuple[str, ...] = ()
+    #: Patterns of symbols that a plug-in takes from the program that opens it, where that program is not known (LC304);
+    #: None: those of the well-known hosts (policy/hosts.py).
+    host_symbols: tuple[str, ...] | None = None
     #: The policy file; None when only a built-in profile is in force.
     source: str | None = None
     #: Demangled name -> the mangled names it stands for, from the profiles in force.

@@ -19,11 +19,14 @@ from linkcheck.rules import (
     private_thread_local,
     soname_mismatch,
     split_state,
+    undefined_symbol,
     unreachable_needed,
     unresolved_needed,
+    unsatisfied_version,
     unused_policy_entry,
     unused_waiver,
     wrong_machine,
+    wrong_provider,
 )
 
 ALL_RULES = (
@@ -37,6 +40,9 @@ ALL_RULES = (
     forbidden_needed.RULE,  # LC204
     missing_import.RULE,  # LC301
     private_definition.RULE,  # LC302
+    wrong_provider.RULE,  # LC303
+    undefined_symbol.RULE,  # LC304
+    unsatisfied_version.RULE,  # LC305
     missing_export.RULE,  # LC306
     split_state.RULE,  # LC401
     absent_state.RULE,  # LC402

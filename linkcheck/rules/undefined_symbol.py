@@ -1,0 +1,250 @@
+"""LC304 undefined-symbol: a file imports a symbol that nobody defines where ld.so would look for it.
+
+## What it checks
+
+Every import of every file of the load set that is not weak and that a relocation refers to: some file in the scope in
+which ld.so looks it up (the program and what it needs, then what came with the dlopen) has to define it, in the version
+that the import names.
+
+A program's process is known, so what is missing there is an error. A library that is judged on its own may be opened by
+a program that defines the symbol: then it is a warning, and only information for a library that is found in a directory
+and has no SONAME, for that is what plug-ins look like. Nothing is said of [host symbols](#options), and of a library
+whose missing symbols one program among the inputs exports. While a needed library is missing, what nobody else defines
+is `unknown`.
+
+## Why it matters
+
+The program ends with `symbol lookup error: undefined symbol`: at once for data and with `-z now`, and otherwise when
+the function is called for the first time, perhaps at a customer. A library that does not name the library it uses
+works only in programs that happen to have loaded that one before, with RTLD_GLOBAL.
+
+## Bad
+
+```console
+$ echo 'int table_size(void); int used(void) { return table_size(); }' > used.c
+$ echo 'int used(void); int main(void) { return used(); }' > main.c
+$ gcc -shared -fPIC used.c -Wl,-soname,libused.so -o libused.so    # without -ltable
+$ gcc main.c -L. -lused -Wl,-rpath,'$ORIGIN' -Wl,--allow-shlib-undefined -o main
+$ linkcheck verify main --select LC304
+```
+
+## Good
+
+```console
+$ echo 'int table_size(void) { return 0; }' > table.c
+$ echo 'int table_size(void); int used(void) { return table_size(); }' > used.c
+$ echo 'int used(void); int main(void) { return used(); }' > main.c
+$ gcc -shared -fPIC table.c -Wl,-soname,libtable.so -o libtable.so
+$ gcc -shared -fPIC used.c -L. -ltable -Wl,-rpath,'$ORIGIN',-soname,libused.so -o libused.so
+$ gcc main.c -L. -lused -Wl,-rpath,'$ORIGIN' -o main
+$ linkcheck verify main --select LC304
+```
+
+## Causes and remedies
+
+* The library that defines it is not on the link line of the file that uses it: put it there. `-Wl,-z,defs` makes the
+  linker refuse such a file.
+* `-Wl,--as-needed` and the library in front of the objects that use it: put libraries behind them.
+* An older or another build of the library is found first: `linkcheck tree` shows which file, and why.
+* A C++ name that differs only by `__cxx11` or a namespace: built against another version, or another string ABI.
+* A plug-in that takes the symbol from its host: name the host (`linkcheck verify HOST --dlopen PLUGIN`), and see that
+  it exports the symbol (`-rdynamic`).
+
+## Options
+
+`host-symbols` in the policy: patterns of symbols that an unknown host defines. Without it those of Python (`Py*`),
+Node.js (`napi_*`), PHP (`zend_*`), the JVM, Lua, Ruby, Perl, Tcl, R, Julia and Apache. They excuse nothing in a process
+whose program is known. `external`: an external library is taken to define what is missing.
+
+## What it cannot see
+
+Symbols that are looked up with dlsym. Whether a program calls what it imports. Objects that a program copies from a
+library (R_*_COPY) and that the library lost. What the C library and the compiler's runtime import from each other,
+where the system provides them. With a filter (DT_FILTER, DT_AUXILIARY) in the process, what nobody else defines is
+`unknown`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.loader.filters import describe_filters
+from linkcheck.loader.undefined import DefinitionFinder
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line, unique
+from linkcheck.rules.long_lists import MOST_IN_EVIDENCE
+from linkcheck.rules.ownership import missing_libraries
+from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.rules.wording import chain_text, counted, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from linkcheck.model import Demand, LoadSet, RuleResult
+    from linkcheck.policy.settings import Settings
+
+META = RuleMeta("LC304", "undefined-symbol", "a file imports a symbol that nobody defines", Severity.ERROR, "0.1")
+
+#: Symbols that a message names before it only counts them.
+_MOST_NAMED = 8
+
+
+def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
+    """Yield a result for each file with imports that nobody defines, or one pass for the whole load set."""
+    global _latest
+    if _latest is None or _latest[0] is not settings:
+        _latest = (settings, DefinitionFinder())
+    judge = _Judge(load_set, settings, _latest[1])
+    found = False
+    for undefined in judge.finder.find(load_set):
+        for result in judge.judge(undefined.module, undefined.demands, undefined.unseen):
+            found = True
+            yield result
+    if not found:
+        reason = f"{counted(len(load_set.modules), 'file')}, every import defined"
+        yield Check(META.code, load_set.root.path, Outcome.PASS, reason)
+
+
+#: The settings of the latest run, and what it knows of the files that it has seen.
+_latest: tuple[Settings, DefinitionFinder] | None = None
+
+
+class _Judge:
+    """What one load set's missing definitions come to."""
+
+    def __init__(self, load_set: LoadSet, settings: Settings, finder: DefinitionFinder) -> None:
+        self.load_set = load_set
+        self.settings = settings
+        self.finder = finder
+
+    def judge(self, index: int, demands: tuple[Demand, ...], unseen: str) -> Iterator[RuleResult]:
+        load_set = self.load_set
+        image = load_set.modules[index].image
+        if unseen:
+            yield Check(META.code, image.path, Outcome.UNKNOWN, unseen)
+            return
+        host_known = load_set.root.is_executable
+        left = demands
+        if not host_known:
+            left = tuple(demand for demand in demands if not self._is_host_symbol(demand[0]))
+            if len(left) < len(demands):
+                reason = f"{_counted(len(demands) - len(left))} left to the program that opens it (host-symbols)"
+                yield Check(META.code, load_set.root.path, Outcome.NOT_APPLICABLE, reason)
+        if not left or not (left := self.finder.requested(image, left)):
+            return
+        names = _name(left)
+        if reason := self._unseen_definitions():
+            yield Check(META.code, image.path, Outcome.UNKNOWN, f"{reason}, and it may define {names}")
+        elif load_set.unresolved:
+            external = listed(unique(unresolved.needed for unresolved in load_set.unresolved))
+            reason = f"{external} is declared external, and is taken to define {names}"
+            yield Check(META.code, image.path, Outcome.NOT_APPLICABLE, reason)
+        elif host_known:
+            yield self._missing_in_program(index, left)
+        elif host := self._find_host(left):
+            reason = f"{host} exports {names}: `linkcheck verify {host} --dlopen {load_set.root.path}` judges both"
+            yield Check(META.code, image.path, Outcome.NOT_APPLICABLE, reason)
+        else:
+            yield self._missing_in_library(index, left)
+
+    def _is_host_symbol(self, name: str) -> bool:
+        from linkcheck.policy.patterns import matches_any
+
+        patterns = self.settings.host_symbols
+        if patterns is None:
+            from linkcheck.policy.hosts import KNOWN_HOST_SYMBOLS
+
+            patterns = KNOWN_HOST_SYMBOLS
+        return matches_any(name, patterns)
+
+    def _unseen_definitions(self) -> str:
+        """What may hold a definition that was not seen, or nothing."""
+        if missing := missing_libraries(self.load_set, self.settings):
+            return f"{listed(unique(unresolved.needed for unresolved in missing))} not found"
+        for module in self.load_set.modules:
+            if reason := module.image.symbols.unseen:
+                return f"{module.image.path}: {reason}"
+        return describe_filters(self.load_set)
+
+    def _find_host(self, demands: Sequence[Demand]) -> str:
+        """The path of a program among the inputs that exports all of `demands`, or nothing."""
+        names = frozenset(name for name, _, _ in demands)
+        programs = (image for image in self.load_set.beside if image.is_executable)
+        return next((image.path for image in programs if names <= image.symbols.offers(names).keys()), "")
+
+    def _missing_in_program(self, index: int, demands: Sequence[Demand]) -> Finding:
+        image = self.load_set.modules[index].image
+        what = _it(len(demands))
+        message = (
+            f"{image.path} imports {_name(demands)}, and no file in which ld.so would look for {what} defines {what}"
+            f"{self._chain(index)}: it ends in an undefined symbol, at once or at the first call."
+        )
+        return self._finding(index, demands, message, Severity.ERROR, Confidence.HIGH)
+
+    def _missing_in_library(self, index: int, demands: Sequence[Demand]) -> Finding:
+        image = self.load_set.modules[index].image
+        what = _it(len(demands))
+        message = (
+            f"{image.path} imports {_name(demands)}, and neither it nor any library that it needs defines {what}: it "
+            f"works only in a program that exports {what}, or that has opened a library with {what} with RTLD_GLOBAL."
+        )
+        plug_in = index == 0 and image.soname is None and not self.load_set.named
+        severity = Severity.INFO if plug_in else Severity.WARNING
+        return self._finding(index, demands, message, severity, Confidence.MEDIUM)
+
+    def _chain(self, index: int) -> str:
+        return f" (loaded as {chain_text(self.load_set, index)})" if index else ""
+
+    def _finding(
+        self, index: int, demands: Sequence[Demand], message: str, severity: Severity, confidence: Confidence
+    ) -> Finding:
+        image = self.load_set.modules[index].image
+        return Finding(
+            META.code,
+            META.name,
+            severity,
+            confidence,
+            message,
+            self._remedy(image.path, demands),
+            Location(image.path, demands[0][0]),
+            related=tuple(Location(image.path, name) for name, _, _ in demands[1:MOST_IN_EVIDENCE]),
+            evidence={
+                "symbols": [_text(demand) for demand in demands[:MOST_IN_EVIDENCE]],
+                "count": len(demands),
+                "chain": [self.load_set.modules[i].image.path for i in self.load_set.chain(index)],
+            },
+        )
+
+    def _remedy(self, path: str, demands: Sequence[Demand]) -> str:
+        """Which library to link, when one among the inputs or in the process defines what is missing."""
+        names = frozenset(name for name, _, _ in demands)
+        known = (*(module.image for module in self.load_set.modules), *self.load_set.beside)
+        owner = next((i for i in known if not i.is_executable and i.symbols.offers(names).keys() & names), None)
+        if owner is not None:
+            return f"{owner.path} defines {_it(len(demands))}: link {path} to it, so that it names it as needed."
+        return (
+            f"Link {path} to the library that defines {_it(len(demands))}, behind the objects that use it; then let "
+            "the linker refuse what is left:\n    c++ -shared <objects> -L<directory> -l<library> -Wl,-z,defs"
+        )
+
+
+def _it(count: int) -> str:
+    return "it" if count == 1 else "them"
+
+
+def _counted(count: int) -> str:
+    return f"{counted(count, 'undefined symbol')} {'is' if count == 1 else 'are'}"
+
+
+def _text(demand: Demand) -> str:
+    name, version, _ = demand
+    return one_line(name if version is None else f"{name}@{version}")
+
+
+def _name(demands: Sequence[Demand]) -> str:
+    """The first of the symbols, and how many more there are."""
+    texts = [_text(demand) for demand in demands[:_MOST_NAMED]]
+    more = len(demands) - len(texts)
+    return listed(texts) if not more else f"{', '.join(texts)} and {counted(more, 'more symbol')}"
+
+
+RULE = Rule(META, __doc__ or "", check_load_set=check)

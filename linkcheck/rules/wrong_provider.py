@@ -1,0 +1,152 @@
+"""LC303 wrong-provider: an import of a state is bound to a file that is not its owner.
+
+## What it checks
+
+Every import of a state's symbols, in every file of the load set: the definition that ld.so binds it to must be in an
+owner of the state. It is asked where an owner is loaded, and of files whose role says that they must import the symbol;
+without either nothing says that an owner has to be there, and LC302 and LC401 tell who defines the state.
+
+## Why it matters
+
+The import is there, so the file looks right on its own. But a file that comes earlier in the order of the search, or
+that is the only one to define the symbol, is what the file really shares its state with, and not with those that reach
+the owner.
+
+## Bad
+
+```console
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so -o libextension_cuda.so
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libother.so -o libother.so                 # the same code once more
+$ g++ runner.cpp -L. -Wl,--no-as-needed -lother -lextension_cuda -Wl,-rpath,'$ORIGIN' -o runner
+$ linkcheck verify runner
+```
+
+## Good
+
+```console
+$ g++ -shared -fPIC caller_stream.cpp -Wl,-soname,libextension_cuda.so -o libextension_cuda.so
+$ g++ runner.cpp -L. -lextension_cuda -Wl,-rpath,'$ORIGIN' -o runner
+$ linkcheck verify runner
+```
+
+## Causes and remedies
+
+* A library on the link line contains the owner's code (a static archive in it): link that one to the owner instead.
+* The owner has another name than the policy knows: add its SONAME to `owner` of the `[[state]]`.
+* A preloaded library, or the program with `-rdynamic`, exports a copy: take it out.
+
+## Options
+
+`owner` and `symbols` of the `[[state]]`; `import` of a `[[role]]`; `only-with-owner`.
+
+## What it cannot see
+
+An import that nobody defines is LC304's and LC402's. While a library is missing, an import that is bound to the owner
+may yet be bound to the missing file: LC202 names it. With a filter (DT_FILTER, DT_AUXILIARY) in the process it is
+`unknown`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.loader.filters import describe_filters
+from linkcheck.model import BindingKind, Check, Confidence, Finding, Location, Outcome, Severity, unique
+from linkcheck.rules.ownership import (
+    defined_symbols,
+    is_owner,
+    judge_copies,
+    owner_modules,
+    roles_of,
+    state_of,
+)
+from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.rules.wording import chain_text, consequence, link_remedy, owner_text, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.model import Binding, LoadSet, RuleResult
+    from linkcheck.policy.settings import Settings, State
+
+META = RuleMeta(
+    "LC303", "wrong-provider", "an import of a state is bound to a file that is not its owner", Severity.ERROR, "0.1"
+)
+
+
+def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
+    """Yield a result for each state and file that imports it."""
+    for state in settings.states:
+        owners = owner_modules(state, load_set)
+        if not state.only_with_owner or owners:
+            yield from _judge(load_set, state, settings)
+
+
+def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[RuleResult]:
+    judgement = judge_copies(state, load_set, settings)
+    bound = [b for b in judgement.bindings if b.kind is BindingKind.IMPORT and b.provider is not None]
+    if not bound:
+        return
+    owner_defines = any(
+        defined_symbols(load_set.modules[index].image, state) for index in owner_modules(state, load_set)
+    )
+    for index in _list_modules(bound):
+        path = load_set.modules[index].image.path
+        own = [b for b in bound if b.module == index]
+        wrong = [b for b in own if not _is_owned(b, state, load_set)]
+        if not (owner_defines or _must_import(index, state, load_set, settings)):
+            continue
+        if filters := describe_filters(load_set):
+            yield Check(META.code, path, Outcome.UNKNOWN, filters)
+        elif not wrong:
+            yield Check(META.code, path, Outcome.PASS, f"its imports of the {state.name} are bound to the owner")
+        else:
+            yield _finding(load_set, state, settings, wrong)
+
+
+def _list_modules(bindings: list[Binding]) -> tuple[int, ...]:
+    """The modules that `bindings` are about, in order."""
+    return tuple(dict.fromkeys(binding.module for binding in bindings))
+
+
+def _is_owned(binding: Binding, state: State, load_set: LoadSet) -> bool:
+    # What the program holds as a copy of the owner's object (R_*_COPY) is the owner's object.
+    provider = binding.provider if binding.copy_of is None else binding.copy_of
+    return provider is not None and is_owner(load_set.modules[provider].image, state, load_set)
+
+
+def _must_import(index: int, state: State, load_set: LoadSet, settings: Settings) -> bool:
+    return any(
+        state_of(spec, settings) is state for role in roles_of(index, load_set, settings) for spec in role.import_
+    )
+
+
+def _finding(load_set: LoadSet, state: State, settings: Settings, wrong: list[Binding]) -> Finding:
+    path = load_set.modules[wrong[0].module].image.path
+    symbols = unique(b.symbol for b in wrong)
+    providers = dict.fromkeys(b.provider for b in wrong if b.provider is not None)
+    chains = "".join(f"\n    {chain_text(load_set, index)}" for index in providers)
+    return Finding(
+        META.code,
+        META.name,
+        META.severity,
+        Confidence.HIGH,
+        f"{path} imports {shown(symbols, settings)}, and ld.so binds that to a file that does not own the "
+        f"{state.name}; {owner_text(state)} does:{chains}{_after(consequence(state))}",
+        link_remedy(state),
+        Location(path, symbols[0]),
+        related=tuple(Location(load_set.modules[index].image.path) for index in providers),
+        evidence={
+            "state": state.name,
+            "symbols": list(symbols),
+            "providers": [load_set.modules[index].image.path for index in providers],
+            "owner": list(state.owner),
+        },
+    )
+
+
+def _after(text: str) -> str:
+    return f"\n{text.strip()}" if text else ""
+
+
+RULE = Rule(META, __doc__ or "", check_load_set=check)

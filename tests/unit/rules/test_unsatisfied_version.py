@@ -1,0 +1,57 @@
+"""LC305 unsatisfied-version, on plain values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from linkcheck.model import FileKind, Image, Outcome, Severity, SymbolVersion, VersionNeed
+from linkcheck.rules.unsatisfied_version import check
+from tests.unit.rules.worlds import checks, image, load_set, only_finding, small_policy
+
+POLICY = small_policy()
+
+
+def app(*versions: str, weak: bool = False, needed: str = "libtable.so") -> Image:
+    program = image("bin/app", kind=FileKind.PIE, needed=(needed,))
+    wanted = tuple(SymbolVersion(name, library="libtable.so", weak=weak) for name in versions)
+    return replace(program, version_needs=(VersionNeed("libtable.so", wanted),))
+
+
+def table(*versions: str, soname: str = "libtable.so") -> Image:
+    library = image("lib/libtable.so", soname=soname)
+    base = (SymbolVersion(soname, base=True),) if versions else ()
+    return replace(library, version_definitions=(*base, *map(SymbolVersion, versions)))
+
+
+def test_finds_a_version_that_the_library_lacks() -> None:
+    finding = only_finding(check(load_set(app("T_1", "T_2"), table("T_1")), POLICY))
+    assert (finding.code, finding.severity) == ("LC305", Severity.ERROR)
+    assert (finding.primary.path, finding.primary.symbol) == ("bin/app", "T_2")
+    assert finding.evidence["missing"] == ["T_2"]
+    assert "bin/app -> lib/libtable.so" in finding.message
+
+
+def test_passes_what_the_library_has_and_a_library_without_versions() -> None:
+    for library in (table("T_1", "T_2"), table()):
+        reason = "every library has the versions that are needed of it"
+        assert checks(check(load_set(app("T_2"), library), POLICY)) == [("bin/app", Outcome.PASS, reason)]
+
+
+def test_passes_a_weak_need() -> None:
+    assert [outcome for _, outcome, _ in checks(check(load_set(app("T_2", weak=True), table("T_1")), POLICY))] == [
+        Outcome.PASS
+    ]
+
+
+def test_asks_nothing_of_files_that_need_no_version() -> None:
+    world = load_set(image("bin/app", kind=FileKind.PIE, needed=("libtable.so",)), table("T_1"))
+    assert [outcome for _, outcome, _ in checks(check(world, POLICY))] == [Outcome.NOT_APPLICABLE]
+
+
+def test_cannot_see_the_versions_of_a_missing_library() -> None:
+    world = load_set(app("T_2", needed="libother.so"), missing=("libtable.so",))
+    assert checks(check(world, POLICY)) == [
+        ("bin/app", Outcome.UNKNOWN, "libtable.so not found, so its versions cannot be compared")
+    ]
+    external = small_policy(external=("libtable.so",))
+    assert [outcome for _, outcome, _ in checks(check(world, external))] == [Outcome.NOT_APPLICABLE]

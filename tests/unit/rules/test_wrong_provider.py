@@ -1,0 +1,68 @@
+"""LC303 wrong-provider, on plain values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from linkcheck.model import Outcome, Severity
+from linkcheck.rules.wrong_provider import check
+from tests.unit.rules.worlds import (
+    ACCESSOR,
+    OWNER,
+    OWNER_SYMBOLS,
+    PROFILE,
+    TABLE,
+    checks,
+    findings,
+    image,
+    load_set,
+    only_finding,
+    owner,
+    runner,
+    small_policy,
+)
+
+STREAM_ONLY = replace(PROFILE, states=PROFILE.states[:1])
+OTHER = image("lib/libother.so", soname="libother.so", exports=OWNER_SYMBOLS)
+
+
+def test_finds_an_import_that_an_earlier_library_answers() -> None:
+    world = load_set(runner(needed=("libother.so", OWNER)), OTHER, owner())
+    finding = only_finding(check(world, STREAM_ONLY))
+    assert (finding.code, finding.severity) == ("LC303", Severity.ERROR)
+    assert (finding.primary.path, finding.primary.symbol) == ("bin/runner", ACCESSOR)
+    assert finding.evidence["providers"] == ["lib/libother.so"]
+    assert "bin/runner -> lib/libother.so" in finding.message
+
+
+def test_finds_a_demanded_import_without_any_owner() -> None:
+    finding = only_finding(check(load_set(runner(needed=("libother.so",)), OTHER), STREAM_ONLY))
+    assert finding.primary.path == "bin/runner"
+
+
+def test_passes_imports_that_are_bound_to_the_owner() -> None:
+    world = load_set(runner(needed=(OWNER, "libother.so")), owner(), OTHER)
+    reason = "its imports of the caller stream are bound to the owner"
+    assert checks(check(world, STREAM_ONLY)) == [("bin/runner", Outcome.PASS, reason)]
+
+
+def test_passes_over_a_process_without_owner_in_which_nobody_has_to_import() -> None:
+    user = image("lib/libuser.so", soname="libuser.so", needed=("libtwo.so",), imports=("table_get",))
+    two = image("lib/libtwo.so", soname="libtwo.so", exports=("table_get",))
+    assert list(check(load_set(user, two), small_policy(states=(TABLE,)))) == []
+
+
+def test_passes_over_a_state_that_counts_only_with_its_owner() -> None:
+    only = replace(TABLE, only_with_owner=True)
+    user = image("lib/libuser.so", soname="libuser.so", needed=("libtwo.so",), imports=("table_get",))
+    two = image("lib/libtwo.so", soname="libtwo.so", exports=("table_get",))
+    policy = small_policy(states=(only,))
+    assert list(check(load_set(user, two), policy)) == []
+    real = image("lib/libtable.so", soname="libtable.so", exports=("table_get", "table_set"))
+    assert len(findings(check(load_set(replace(user, needed=("libtwo.so", "libtable.so")), two, real), policy))) == 1
+
+
+def test_cannot_see_behind_a_filter() -> None:
+    world = load_set(runner(filters=("libhid.so",)), owner())
+    [(subject, outcome, _)] = checks(check(world, STREAM_ONLY))
+    assert (subject, outcome) == ("bin/runner", Outcome.UNKNOWN)
