@@ -1,4 +1,4 @@
-"""A state whose owner's functions another file has only some of: what linkcheck says, and what the program really does."""
+"""A file with only some of the functions of a state: what linkcheck says, and what the program really does."""
 
 from __future__ import annotations
 
