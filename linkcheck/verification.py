@@ -8,7 +8,7 @@ from linkcheck.errors import MalformedElfError, UndemangledNameError, Unreadable
 from linkcheck.inputs.process import Examiner, start_process
 from linkcheck.inputs.shown import show_error, show_file, show_image, show_process
 from linkcheck.inputs.wanted import is_library_name
-from linkcheck.model import Check, FileIdentity, FileKind, Outcome
+from linkcheck.model import Check, FileIdentity, FileKind, Finding, Outcome
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules import ALL_RULES, malformed_elf
 from linkcheck.rules.rule import Candidate
@@ -39,6 +39,10 @@ _NOTHING_TO_JUDGE = frozenset(
         FileKind.SOCKET,
     }
 )
+#: What is asked of the process of an interpreter that is not among the inputs, and in addition when it is. Everything
+#: else is asked of each of its modules, as the root of a process.
+_OF_INTERPRETERS = frozenset({"LC303", "LC401", "LC403"})
+_OF_KNOWN_INTERPRETERS = _OF_INTERPRETERS | {"LC304", "LC305"}
 #: The code that carries "this input is no file we could judge".
 _KIND_RULE = "LC101"
 
@@ -97,6 +101,7 @@ class Verification:
         for file, image in _nobody_needs_first(libraries):
             if file.named or not self._is_judged_with_others(image):
                 self._judge_process(file, image, () if programs else self.dlopen)
+        self._judge_interpreters([image for _, image in programs], [image for _, image in libraries])
 
     def note_nothing(self, paths: Sequence[str]) -> None:
         """Say of `paths` that there was nothing to check, if that is so."""
@@ -142,6 +147,34 @@ class Verification:
 
         return not is_extension_module(image)
 
+    def _judge_interpreters(self, programs: Sequence[Image], libraries: Sequence[Image]) -> None:
+        """Judge the process of each interpreter that would import several of the modules among `libraries`."""
+        if not self.codes & _OF_KNOWN_INTERPRETERS or not any("." in image.path for image in libraries):
+            return
+        from linkcheck.inputs.interpreter import find_interpreters
+
+        for interpreter in find_interpreters(programs, libraries):
+            opens = (*interpreter.list_opens(), *(() if programs else self.dlopen))
+            process = start_process(
+                interpreter.image,
+                self.system,
+                self.examiner,
+                edges=self.edges,
+                dlopen=opens,
+                neighbours=self.inputs.directories,
+                named=False,
+            )
+            process = show_process(process, self.inputs.show)
+            load_set = replace(process.load_set, beside=self._beside)
+            self.load_sets.append(load_set)
+            asked = _OF_KNOWN_INTERPRETERS if interpreter.known else _OF_INTERPRETERS
+            note = (
+                f"The process is a Python interpreter that imports {len(interpreter.modules)} extension modules here."
+            )
+            for rule in ALL_RULES:
+                if rule.check_load_set is not None and rule.meta.code in self.codes & asked:
+                    self._apply(rule, load_set, note)
+
     def _judge_file(self, examined: ExaminedFile, wanted: Target | None) -> None:
         examined = show_file(examined, self.inputs.show)
         identity = examined.identity
@@ -161,12 +194,17 @@ class Verification:
             if rule.check_load_set is not None and rule.meta.code in self.codes:
                 self._apply(rule, load_set)
 
-    def _apply(self, rule: Rule, load_set: LoadSet) -> None:
-        """Apply one rule; a file that turns out to be broken only now is a finding, and what was asked is unknown."""
+    def _apply(self, rule: Rule, load_set: LoadSet, note: str = "") -> None:
+        """Apply one rule; a file that turns out to be broken only now is a finding, and what was asked is unknown.
+
+        `note` says in each finding what kind of process it is, where that is not plain.
+        """
         if rule.check_load_set is None:
             return
         try:
             for result in rule.check_load_set(load_set, self.settings):
+                if note and isinstance(result, Finding):
+                    result = replace(result, message=f"{result.message}\n{note}")
                 self._note(result)
         except UndemangledNameError as unnamed:
             self._note(Check(rule.meta.code, load_set.root.path, Outcome.UNKNOWN, str(unnamed)))

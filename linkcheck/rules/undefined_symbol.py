@@ -8,9 +8,9 @@ that the import names.
 
 A program's process is known, so what is missing there is an error. A library that is judged on its own may be opened by
 a program that defines the symbol: then it is a warning, and only information for a library that is found in a directory
-and has no SONAME, for that is what plug-ins look like. Nothing is said of [host symbols](#options), and of a library
-whose missing symbols one program among the inputs exports. While a needed library is missing, what nobody else defines
-is `unknown`.
+and has no SONAME, for that is what plug-ins of any host look like. Nothing is said of [host symbols](#options), and of
+a library whose missing symbols one program among the inputs exports. While a needed library is missing, what nobody
+else defines is `unknown`.
 
 ## Why it matters
 
@@ -129,8 +129,9 @@ class _Judge:
             if len(left) < len(demands):
                 reason = f"{_counted(len(demands) - len(left))} left to the program that opens it (host-symbols)"
                 yield Check(META.code, load_set.root.path, Outcome.NOT_APPLICABLE, reason)
-        if not left or not (left := self.finder.requested(image, left)):
+        if not left or not (asked := self.finder.requested(image, left)):
             return
+        hosted, left = len(left) < len(demands), asked
         names = _name(left)
         if reason := self._unseen_definitions():
             yield Check(META.code, image.path, Outcome.UNKNOWN, f"{reason}, and it may define {names}")
@@ -144,7 +145,8 @@ class _Judge:
             reason = f"{host} exports {names}: `linkcheck verify {host} --dlopen {load_set.root.path}` judges both"
             yield Check(META.code, image.path, Outcome.NOT_APPLICABLE, reason)
         else:
-            yield self._missing_in_library(index, left)
+            # What takes other symbols from a well-known host has that one, which does not define these.
+            yield self._missing_in_library(index, left, hosted=hosted)
 
     def _is_host_symbol(self, name: str) -> bool:
         from linkcheck.policy.patterns import matches_any
@@ -180,14 +182,14 @@ class _Judge:
         )
         return self._finding(index, demands, message, Severity.ERROR, Confidence.HIGH)
 
-    def _missing_in_library(self, index: int, demands: Sequence[Demand]) -> Finding:
+    def _missing_in_library(self, index: int, demands: Sequence[Demand], *, hosted: bool) -> Finding:
         image = self.load_set.modules[index].image
         what = _it(len(demands))
         message = (
             f"{image.path} imports {_name(demands)}, and neither it nor any library that it needs defines {what}: it "
             f"works only in a program that exports {what}, or that has opened a library with {what} with RTLD_GLOBAL."
         )
-        plug_in = index == 0 and image.soname is None and not self.load_set.named
+        plug_in = index == 0 and image.soname is None and not self.load_set.named and not hosted
         severity = Severity.INFO if plug_in else Severity.WARNING
         return self._finding(index, demands, message, severity, Confidence.MEDIUM)
 

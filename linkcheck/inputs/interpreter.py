@@ -1,0 +1,98 @@
+"""Which Python extension modules one interpreter would import, and the image of that interpreter. It judges nothing.
+
+An interpreter opens each module with RTLD_LOCAL (sys.getdlopenflags is RTLD_NOW), and is seldom among the inputs: of a
+wheel only the modules are there, and a virtual environment links to a Python elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from linkcheck.errors import LinkcheckError
+from linkcheck.inputs.extension_module import is_extension_module
+from linkcheck.loader.load import Dlopen
+from linkcheck.model import FileKind, Image
+from linkcheck.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class Interpreter(Value):
+    """A process that imports `modules`; `image` is a program of the inputs, or stands for one that is not there."""
+
+    image: Image
+    modules: tuple[Image, ...]
+
+    @property
+    def known(self) -> bool:
+        """Whether the program itself is there."""
+        return self.image.is_executable
+
+    def list_opens(self) -> tuple[Dlopen, ...]:
+        """The dlopen that each import makes, in order."""
+        paths = (module.path if "/" in module.path else f"./{module.path}" for module in self.modules)
+        return tuple(Dlopen(path) for path in paths)
+
+
+def find_interpreters(programs: Sequence[Image], libraries: Iterable[Image]) -> tuple[Interpreter, ...]:
+    """One interpreter for each version of Python that some of `libraries` are modules for, if it imports two or more.
+
+    A module without a version in its name, or with `abi3`, is for every version. One module alone makes no process
+    that is not judged already, unless the interpreter is among `programs`.
+    """
+    modules: dict[tuple[object, str], list[Image]] = {}
+    for library in libraries:
+        name = library.path.rpartition("/")[2]
+        if name.startswith("lib") or not is_extension_module(library):
+            continue
+        modules.setdefault((library.target, _version(name)), []).append(library)
+    found = []
+    for (target, version), members in modules.items():
+        if not version and any(other and same == target for same, other in modules):
+            continue
+        general = modules.get((target, ""), []) if version else []
+        image = next((one for one in programs if one.target == target and _interprets(one, version)), None)
+        importable = (*members, *general)
+        if image is None and len(importable) < 2:
+            continue
+        found.append(Interpreter(image or _stand_in(importable), importable))
+    return tuple(found)
+
+
+def _version(name: str) -> str:
+    """The implementation and version that the file name of a module is for (PEP 3149), or an empty text.
+
+    `cpython-311` of `x.cpython-311-x86_64-linux-gnu.so`, `pypy39` of `x.pypy39-pp73-x86_64-linux-gnu.so`.
+    """
+    tag = name.split(".", 1)[1] if "." in name else ""
+    if tag.startswith("cpython-"):
+        return "-".join(tag.split("-")[:2]).removesuffix(".so")
+    return tag.split("-")[0] if tag.startswith(("pypy", "graalpy")) else ""
+
+
+def _interprets(program: Image, version: str) -> bool:
+    """Whether `program` is the CPython of `version`: it is called so, and has the interpreter in it or needs it."""
+    if version and not version.startswith("cpython-3"):
+        return False
+    minor = version.removeprefix("cpython-3").rstrip("dt")
+    name = program.path.rpartition("/")[2]
+    if name.rstrip("dt") != f"python3.{minor}" and (minor or not name.startswith("python3")):
+        return False
+    try:
+        return any(need.startswith("libpython3.") for need in program.needed) or bool(
+            program.symbols.exported("PyImport_ImportModule")
+        )
+    except LinkcheckError:
+        return False
+
+
+def _stand_in(modules: Sequence[Image]) -> Image:
+    """An image without needs or symbols, called like the directory that holds the modules: a report has to show one."""
+    paths = [module.path for module in modules]
+    try:
+        directory = os.path.commonpath(paths)
+    except ValueError:  # absolute and relative ones
+        directory = os.path.dirname(paths[0])
+    return Image(directory or ".", FileKind.DIRECTORY, modules[0].target)
