@@ -350,6 +350,21 @@ class VersionNeed(Value):
     versions: tuple[SymbolVersion, ...]
 
 
+class DlopenNote(Value):
+    """One entry of a file's dlopen metadata (.note.dlopen): a library that it may open at run time."""
+
+    #: Names of one library, the preferred one first; the first that is found is opened.
+    sonames: tuple[str, ...]
+    #: One of DLOPEN_PRIORITIES.
+    priority: str = "recommended"
+    feature: str = ""
+    description: str = ""
+
+
+#: How much a file depends on what it may open: not at all without `required`; the second one holds when none is given.
+DLOPEN_PRIORITIES = ("required", "recommended", "suggested")
+
+
 #: DT_FLAGS and DT_FLAGS_1 bits that rules and the loader ask about (gABI; <elf.h>).
 DF_SYMBOLIC = 0x2
 DF_TEXTREL = 0x4
@@ -386,6 +401,7 @@ class Image(Value):
     version_definitions: tuple[SymbolVersion, ...] = ()
     version_needs: tuple[VersionNeed, ...] = ()
     symbols: SymbolTable = ListedSymbols()
+    dlopen_notes: tuple[DlopenNote, ...] = ()
     device: int = 0
     inode: int = 0
     #: EI_OSABI and EI_ABIVERSION of e_ident (gABI, "ELF Identification").
@@ -482,6 +498,10 @@ class Opened(Value):
     global_: bool = False
     #: RTLD_DEEPBIND: what it loads looks into its own scope before the global one.
     deepbind: bool = False
+    #: The module that calls dlopen.
+    by: int = 0
+    #: Only the caller's dlopen metadata says so; neither the user nor the policy does.
+    noted: bool = False
 
 
 class LoadSet(Value):
@@ -501,6 +521,19 @@ class LoadSet(Value):
     def root(self) -> Image:
         """The image the process starts from."""
         return self.modules[0].image
+
+    def noted(self) -> tuple[tuple[int, DlopenNote, int | None], ...]:
+        """Each entry of dlopen metadata, with the module that has it and the module that satisfies it, if any."""
+        known: dict[str, int] = {}
+        found = []
+        for index, module in enumerate(self.modules):
+            for note in module.image.dlopen_notes:
+                if not known:
+                    for other in range(len(self.modules) - 1, -1, -1):
+                        one = self.modules[other]
+                        known.update(dict.fromkeys((one.requested_as, one.image.soname or one.requested_as), other))
+                found.append((index, note, next((known[name] for name in note.sonames if name in known), None)))
+        return tuple(found)
 
     def chain(self, index: int) -> tuple[int, ...]:
         """Indices from the root (or dlopen root) down to `index`, each needed by the one before."""

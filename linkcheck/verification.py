@@ -149,7 +149,7 @@ class Verification:
 
     def _judge_interpreters(self, programs: Sequence[Image], libraries: Sequence[Image]) -> None:
         """Judge the process of each interpreter that would import several of the modules among `libraries`."""
-        if not self.codes & _OF_KNOWN_INTERPRETERS or not any("." in image.path for image in libraries):
+        if not self.codes & _OF_KNOWN_INTERPRETERS or not libraries:
             return
         from linkcheck.inputs.interpreter import find_interpreters
 

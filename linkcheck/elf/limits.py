@@ -33,9 +33,16 @@ MAX_DYNAMIC_NAME_BYTES = 8 << 20
 #: Bytes of PT_INTERP: Linux refuses a longer one (PATH_MAX, fs/binfmt_elf.c). Bounds reader.py.
 MAX_INTERPRETER_SIZE = 4096
 
-#: Bytes of one PT_NOTE, and how many of them are searched for a build ID. Bounds notes.py.
+#: Bytes of one PT_NOTE, and how many of them are searched for a build ID and dlopen metadata. Bounds notes.py.
 MAX_NOTE_SIZE = 1 << 16
 MAX_NOTE_SEGMENTS = 16
+
+#: Notes with dlopen metadata of one file, entries in all of them, names of an entry, and characters of a text; the
+#: libraries of systemd have about thirty entries. Bounds notes.py and dlopen_notes.py.
+MAX_DLOPEN_PAYLOADS = 256
+MAX_DLOPEN_NOTES = 256
+MAX_DLOPEN_SONAMES = 16
+MAX_DLOPEN_TEXT = 4096
 
 #: Version records (Verneed, Vernaux, Verdef) of one file; glibc has about 50. Bounds versions.py.
 MAX_VERSION_RECORDS = 1 << 14

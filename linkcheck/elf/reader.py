@@ -40,7 +40,7 @@ from linkcheck.elf.header import (
     read_header,
 )
 from linkcheck.elf.limits import MAX_DYNAMIC_NAME_BYTES, MAX_INTERPRETER_SIZE, MAX_NEEDED_BYTES
-from linkcheck.elf.notes import read_build_id
+from linkcheck.elf.notes import read_notes
 from linkcheck.elf.pie import judge_et_dyn
 from linkcheck.elf.sections import is_debug_companion
 from linkcheck.elf.strings import Strings, decode_name
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
     from linkcheck.elf.dynamic import DynamicSection
     from linkcheck.elf.header import Header, Segment
+    from linkcheck.model import DlopenNote
 
 #: Bytes of the smallest page of any machine that Linux and glibc support.
 SMALLEST_PAGE = 4096
@@ -182,7 +183,7 @@ def _describe_static(file: BoundedFile, header: Header) -> Image:
         interpreter=_read_interpreter(file, header),
         tls=_describe_tls(header),
         executable_stack=_judge_stack(header),
-        build_id=read_build_id(file, header),
+        build_id=read_notes(file, header).build_id,
         symbols=StaticSymbols(file.path, _make_absolute(file.path), file.stamp, header),
         device=file.stamp.device,
         inode=file.stamp.inode,
@@ -199,6 +200,7 @@ def _describe_dynamic(file: BoundedFile, header: Header, dynamic: DynamicSection
     flags = values.get(DT_FLAGS, 0) | (DF_TEXTREL if DT_TEXTREL in values else 0)
     flags_1 = values.get(DT_FLAGS_1, 0)
     versions = Versions() if names is None else read_versions(file, dynamic, names)
+    notes = read_notes(file, header)
     kind = FileKind.EXECUTABLE
     if header.type != ET_EXEC:
         kind = judge_et_dyn(flags_1=flags_1, has_interpreter=interpreter is not None, has_soname=soname is not None)
@@ -219,15 +221,22 @@ def _describe_dynamic(file: BoundedFile, header: Header, dynamic: DynamicSection
         interpreter=interpreter,
         tls=_describe_tls(header),
         executable_stack=_judge_stack(header),
-        build_id=read_build_id(file, header),
+        build_id=notes.build_id,
         version_definitions=versions.definitions,
         version_needs=versions.needs,
+        dlopen_notes=_read_dlopen_notes(notes.dlopen_payloads) if notes.dlopen_payloads else (),
         symbols=DynamicSymbols(file.path, _make_absolute(file.path), file.stamp, dynamic, versions),
         device=file.stamp.device,
         inode=file.stamp.inode,
         os_abi=header.os_abi,
         abi_version=header.abi_version,
     )
+
+
+def _read_dlopen_notes(payloads: tuple[bytes, ...]) -> tuple[DlopenNote, ...]:
+    from linkcheck.elf.dlopen_notes import parse_dlopen_notes
+
+    return parse_dlopen_notes(payloads)
 
 
 def _make_absolute(path: str) -> str:

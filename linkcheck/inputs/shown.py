@@ -61,7 +61,8 @@ def show_image(image: Image, show: Show) -> Image:
     """`image` with its path as `show` names it, and every name on one line; the image itself when nothing changes."""
     path = one_line(show(image.path))
     names = (image.soname, image.rpath, image.runpath, image.interpreter)
-    if path == image.path and "".join((*filter(None, names), *image.needed, *image.filters)).isprintable():
+    noted = (text for note in image.dlopen_notes for text in (*note.sonames, note.feature, note.description))
+    if path == image.path and "".join((*filter(None, names), *image.needed, *image.filters, *noted)).isprintable():
         return image
     soname, rpath, runpath, interpreter = (None if name is None else one_line(name) for name in names)
     return replace(
@@ -73,6 +74,15 @@ def show_image(image: Image, show: Show) -> Image:
         rpath=rpath,
         runpath=runpath,
         interpreter=interpreter,
+        dlopen_notes=tuple(
+            replace(
+                note,
+                sonames=tuple(map(one_line, note.sonames)),
+                feature=one_line(note.feature),
+                description=one_line(note.description),
+            )
+            for note in image.dlopen_notes
+        ),
     )
 
 

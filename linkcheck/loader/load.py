@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import LinkcheckError
 from linkcheck.loader.search import Found, Missing, Probes, Requester, search
 from linkcheck.loader.tokens import expand
-from linkcheck.model import FoundBy, Libc, LoadSet, Module, Opened, Unresolved
+from linkcheck.model import DLOPEN_PRIORITIES, FoundBy, Libc, LoadSet, Module, Opened, Unresolved
 from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ class Dlopen(Value):
 def load(root: Image, system: System, *, preload: Sequence[str] = (), dlopen: Sequence[Dlopen] = ()) -> LoadSet:
     """Everything one process would map: `root`, `preload` (LD_PRELOAD), all they need, and then each `dlopen`.
 
+    At last comes what the loaded files say that they may open (.note.dlopen), with RTLD_LOCAL and in load order. Of
+    that only what is `required` is Unresolved when it is not found: the file goes on without the rest.
+
     Where ld.so would end the process (a file missing or broken), this records an Unresolved and goes on, as ldd does.
     It raises no error for a file below `root`, however broken. A root that is a library is taken as the first object
     of the process, as `ldd` takes it.
@@ -47,6 +50,7 @@ def load(root: Image, system: System, *, preload: Sequence[str] = (), dlopen: Se
     loading.add_dependencies([entry.index for entry in loading.entries])
     for request in dlopen:
         loading.open(request)
+    loading.open_noted()
     return loading.finish()
 
 
@@ -132,7 +136,22 @@ class Loading:
 
     def open(self, request: Dlopen) -> None:
         """Make one dlopen, and load what the opened library needs."""
-        caller = self._caller(request.caller)
+        self._open(self._caller(request.caller), request)
+
+    def open_noted(self) -> None:
+        """Open the first of the names in each entry of dlopen metadata that can be found; what is opened has more."""
+        for entry in self.entries:
+            for note in entry.module.image.dlopen_notes:
+                if any(self._known(entry, name) for name in note.sonames):
+                    continue
+                searched = [(name, self._search(entry, name, FoundBy.DLOPEN)) for name in note.sonames]
+                found = next((name for name, result in searched if isinstance(result, Found)), None)
+                if found is not None:
+                    self._open(entry, Dlopen(found), noted=True)
+                elif note.priority == DLOPEN_PRIORITIES[0]:
+                    self._open(entry, Dlopen(note.sonames[0]), noted=True)
+
+    def _open(self, caller: Entry, request: Dlopen, *, noted: bool = False) -> None:
         scope = "global" if request.global_ else "local"
         name = request.name
         if name.startswith("/") and not self.system.files.is_host:
@@ -146,7 +165,7 @@ class Loading:
             for index in order:
                 member = self.entries[index]
                 member.module = replace(member.module, scope="global")
-        self.opened.append(Opened(entry.index, request.global_, request.deepbind))
+        self.opened.append(Opened(entry.index, request.global_, request.deepbind, caller.index, noted))
 
     def finish(self) -> LoadSet:
         """The load set of all that was loaded."""

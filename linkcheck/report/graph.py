@@ -44,8 +44,8 @@ def _collect(load_sets: Sequence[LoadSet]) -> tuple[_Nodes, _Edges]:
                 if dependency is not None:
                     edges.setdefault((key, keys[dependency]), False)
         for opened in load_set.opened:
-            if opened.module:
-                edges.setdefault((keys[0], keys[opened.module]), True)
+            if opened.module != opened.by:
+                edges.setdefault((keys[opened.by], keys[opened.module]), True)
         for unresolved in load_set.unresolved:
             missing = ("name", unresolved.needed)
             nodes.setdefault(missing, (f"{unresolved.needed}: not found", True))

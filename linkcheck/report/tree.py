@@ -65,6 +65,7 @@ def describe_tree(load_set: LoadSet) -> dict[str, object]:
     """The values of the JSON for one process."""
     paths = [module.image.path for module in load_set.modules]
     requesters = list_requesters(load_set)
+    noted = load_set.noted()
     return {
         "root": paths[0],
         "libc": load_set.libc.value,
@@ -79,6 +80,17 @@ def describe_tree(load_set: LoadSet) -> dict[str, object]:
                 "loaded_for": paths[module.loaded_for],
                 "scope": module.scope,
                 "tried": [_describe_attempt(attempt) for attempt in module.tried],
+                "may_open": [
+                    {
+                        "sonames": list(note.sonames),
+                        "priority": note.priority,
+                        "feature": note.feature,
+                        "description": note.description,
+                        "path": None if opened is None else paths[opened],
+                    }
+                    for owner, note, opened in noted
+                    if owner == number
+                ],
                 "needed": [
                     {"name": name, "path": None if index is None else paths[index]}
                     for name, index in zip(module.image.needed, module.dependencies, strict=False)
@@ -118,6 +130,11 @@ def _draw(load_set: LoadSet, *, tried: bool) -> Iterator[str]:
             tops.append(index)
         else:
             children[module.needed_by].append(index)
+    noted: list[list[str]] = [[] for _ in load_set.modules]
+    for index, note, opened in load_set.noted():
+        names, feature = " or ".join(map(printable, note.sonames)), f", for {note.feature}" if note.feature else ""
+        where = "not found" if opened is None else f"loaded as {load_set.modules[opened].image.name}"
+        noted[index].append(f"may open {names} ({note.priority}{printable(feature)}): {printable(where)}")
     missing: list[list[Unresolved]] = [[] for _ in load_set.modules]
     for unresolved in load_set.unresolved:
         missing[unresolved.module].append(unresolved)
@@ -131,8 +148,8 @@ def _draw(load_set: LoadSet, *, tried: bool) -> Iterator[str]:
         below: list[int | Unresolved] = [*children[node], *missing[node]]
         bar = "│  " if below else "   "
         yield lead + _head(load_set, node)
-        for note in _notes(load_set, module, requesters[node], tried=tried):
-            yield f"{stem}{bar} {note}"
+        for line in (*_notes(load_set, module, requesters[node], tried=tried), *noted[node]):
+            yield f"{stem}{bar} {line}"
         for position, child in enumerate(reversed(below)):
             stack.append((child, stem + ("└─ " if not position else "├─ "), stem + ("   " if not position else "│  ")))
 

@@ -189,8 +189,11 @@ def missing_libraries(load_set: LoadSet, settings: Settings) -> tuple[Unresolved
 
 
 def is_opened(index: int, load_set: LoadSet) -> bool:
-    """Whether somebody dlopens module `index`; it may have been loaded before, because another file needs it."""
-    return any(opened.module == index for opened in load_set.opened)
+    """Whether module `index` is said to be opened; it may have been loaded before, because another file needs it.
+
+    What only dlopen metadata names is a dependency like others, and no plug-in of the program.
+    """
+    return any(opened.module == index and not opened.noted for opened in load_set.opened)
 
 
 def roles_of(index: int, load_set: LoadSet, settings: Settings) -> tuple[Role, ...]:

@@ -123,6 +123,7 @@ class _Judge:
             yield Check(META.code, image.path, Outcome.UNKNOWN, unseen)
             return
         host_known = load_set.root.is_executable
+        demands = tuple(demand for demand in demands if not self._lacks_version(demand))
         left = demands
         if not host_known:
             left = tuple(demand for demand in demands if not self._is_host_symbol(demand[0]))
@@ -147,6 +148,15 @@ class _Judge:
         else:
             # What takes other symbols from a well-known host has that one, which does not define these.
             yield self._missing_in_library(index, left, hosted=hosted)
+
+    def _lacks_version(self, demand: Demand) -> bool:
+        """Whether the library that should define it lacks the whole version: ld.so never asks for the symbol (LC305)."""
+        _, version, library = demand
+        return library is not None and any(
+            version not in {defined.name for defined in module.image.version_definitions}
+            for module in self.load_set.modules
+            if library in (module.image.name, module.requested_as) and module.image.version_definitions
+        )
 
     def _is_host_symbol(self, name: str) -> bool:
         from linkcheck.policy.patterns import matches_any
@@ -218,10 +228,14 @@ class _Judge:
 
     def _remedy(self, path: str, demands: Sequence[Demand]) -> str:
         """Which library to link, when one among the inputs or in the process defines what is missing."""
-        names = frozenset(name for name, _, _ in demands)
+        wanted = {name: version for name, version, _ in demands}
         known = (*(module.image for module in self.load_set.modules), *self.load_set.beside)
-        owner = next((i for i in known if not i.is_executable and i.symbols.offers(names).keys() & names), None)
-        if owner is not None:
+        for owner in known:
+            if owner.is_executable or owner.path == path:
+                continue
+            offers = owner.symbols.offers(wanted)
+            if any(name not in offers or version not in offers[name] for name, version in wanted.items()):
+                continue
             return f"{owner.path} defines {_it(len(demands))}: link {path} to it, so that it names it as needed."
         return (
             f"Link {path} to the library that defines {_it(len(demands))}, behind the objects that use it; then let "

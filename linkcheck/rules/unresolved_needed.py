@@ -6,6 +6,9 @@ Every DT_NEEDED entry of every file in the load set is searched for as ld.so sea
 `--library-path`, DT_RUNPATH, ld.so.cache, the default directories. The environment counts as empty:
 `LD_LIBRARY_PATH` of the shell that runs linkcheck is not used.
 
+A library that a file names in its dlopen metadata (`.note.dlopen`) as `required` counts like a DT_NEEDED entry, when
+none of the names that it gives is found. What is `recommended` or `suggested` may be missing.
+
 ## Why it matters
 
 The program does not start: "cannot open shared object file: No such file or directory". Build machines hide it with
@@ -42,7 +45,8 @@ $ linkcheck verify runner
 
 ## What it cannot see
 
-Libraries that the program opens by name with dlopen, unless they are declared. When the searches of one process look
+Libraries that the program opens by name with dlopen, unless they are declared (`--dlopen`, `[[dlopen]]`, dlopen
+metadata). When the searches of one process look
 into more than 262,144 directories they are given up: what was not found by then is `unknown`, not missing.
 """
 
@@ -51,7 +55,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.search import NOT_TO_BE_OPENED
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.model import DLOPEN_PRIORITIES, Check, Confidence, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.long_lists import as_evidence, as_lines, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -72,6 +76,10 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     if not load_set.unresolved:
         count = len(load_set.modules)
         yield Check(META.code, load_set.root.path, Outcome.PASS, f"{counted(count, 'file')}, every DT_NEEDED found")
+    for index, note, module in load_set.noted():
+        if module is None and note.priority != DLOPEN_PRIORITIES[0]:
+            reason = f"may open {listed(note.sonames, 'or')}, which is not found and only {note.priority}"
+            yield Check(META.code, load_set.modules[index].image.path, Outcome.NOT_APPLICABLE, reason)
     for unresolved in load_set.unresolved:
         if unresolved.given_up:
             continue

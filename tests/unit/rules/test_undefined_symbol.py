@@ -66,6 +66,17 @@ def test_finds_a_version_that_the_symbol_does_not_have() -> None:
     assert "table_get@T_2" in finding.message
 
 
+def test_leaves_a_version_that_the_library_lacks_to_lc305() -> None:
+    user = replace(USER, symbols=ListedSymbols((versioned("table_get", "T_2", defined=False),)))
+    table = replace(
+        TABLE,
+        symbols=ListedSymbols((versioned("table_get", "T_1", defined=True),)),
+        version_definitions=(SymbolVersion("T_1"),),
+    )
+    host = image("bin/app", kind=FileKind.PIE, needed=("libuser.so",))
+    assert findings(check(load_set(host, user, table), POLICY)) == []
+
+
 def test_names_the_library_here_that_defines_what_is_missing() -> None:
     world = replace(load_set(program(), replace(USER, needed=())), beside=(TABLE,))
     assert "lib/libtable.so defines it: link lib/libuser.so to it" in only_finding(check(world, POLICY)).remedy
