@@ -153,7 +153,7 @@ class Verification:
             return
         from linkcheck.inputs.interpreter import find_interpreters
 
-        for interpreter in find_interpreters(programs, libraries):
+        for interpreter in find_interpreters(programs, libraries, self.inputs.show):
             opens = (*interpreter.list_opens(), *(() if programs else self.dlopen))
             process = start_process(
                 interpreter.image,

@@ -7,6 +7,7 @@ wheel only the modules are there, and a virtual environment links to a Python el
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import LinkcheckError
@@ -16,7 +17,9 @@ from linkcheck.model import FileKind, Image
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from linkcheck.model import Target
 
 
 class Interpreter(Value):
@@ -36,29 +39,44 @@ class Interpreter(Value):
         return tuple(Dlopen(path) for path in paths)
 
 
-def find_interpreters(programs: Sequence[Image], libraries: Iterable[Image]) -> tuple[Interpreter, ...]:
+#: What a module is built for, and the installation that it lies in.
+_Place = tuple["Target", "str | None"]
+#: `/usr/lib/python3/dist-packages/`, `venv/lib/python3.11/site-packages/`: what stands before it is one installation.
+_INSTALLATION = r"(.*?)(?:^|/)lib(?:64|32)?/(?:python|pypy)3[^/]*/"
+
+
+def find_interpreters(
+    programs: Sequence[Image], libraries: Iterable[Image], show: Callable[[str], str] = str
+) -> tuple[Interpreter, ...]:
     """One interpreter for each version of Python that some of `libraries` are modules for, if it imports two or more.
 
     A module without a version in its name, or with `abi3`, is for every version. One module alone makes no process
-    that is not judged already, unless the interpreter is among `programs`.
+    that is not judged already, unless the interpreter is among `programs`. Modules of two installations never meet;
+    what lies in none, as in wheels, is taken together. `show` names a path as users know it.
     """
-    modules: dict[tuple[object, str], list[Image]] = {}
+    modules: dict[_Place, dict[str, list[Image]]] = {}
     for library in libraries:
         name = library.path.rpartition("/")[2]
         if name.startswith("lib") or not is_extension_module(library):
             continue
-        modules.setdefault((library.target, _version(name)), []).append(library)
+        place = (library.target, _installation(show(library.path)))
+        modules.setdefault(place, {}).setdefault(_version(name), []).append(library)
     found = []
-    for (target, version), members in modules.items():
-        if not version and any(other and same == target for same, other in modules):
-            continue
-        general = modules.get((target, ""), []) if version else []
-        image = next((one for one in programs if one.target == target and _interprets(one, version)), None)
-        importable = (*members, *general)
-        if image is None and len(importable) < 2:
-            continue
-        found.append(Interpreter(image or _stand_in(importable), importable))
+    for (target, _), versions in modules.items():
+        general = versions.pop("", [])
+        for version, members in (versions or {"": []}).items():
+            importable = (*members, *general)
+            image = next((one for one in programs if one.target == target and _interprets(one, version)), None)
+            if image is not None or len(importable) > 1:
+                found.append(Interpreter(image or _stand_in(importable), importable))
     return tuple(found)
+
+
+def _installation(path: str) -> str | None:
+    """The directory in which Python and its packages are installed, if `path` is in one; inside its archive, if any."""
+    archive, _, member = path.rpartition("!/")
+    match = re.match(_INSTALLATION, member if archive else os.path.abspath(path))
+    return None if match is None else match[1]
 
 
 def _version(name: str) -> str:

@@ -162,3 +162,13 @@ def test_what_the_interpreter_defines_is_no_undefined_symbol_and_nothing_else_is
     assert "undefined symbol: table_" in done.stderr
     found = [f for f in ask("verify", "a")["findings"] if f["code"] == "LC304"]
     assert [(f["severity"], f["evidence"]["symbols"]) for f in found] == [("warning", ["table_get", "table_set"])]
+
+
+def test_modules_of_two_installations_never_meet(shop: Shop, ask: Any) -> None:
+    """Of one system, of a virtual environment, of a program that brings its own Python along."""
+    shop.module("usr/lib/python3/dist-packages/a", "one", STATE)
+    shop.module("usr/lib/sdk/lib/python3.12/site-packages/b", "two", STATE)
+    assert errors(ask("scan", "usr")) == []
+    shop.module("usr/lib/python3.11/lib-dynload", "three", STATE)
+    (finding,) = errors(ask("scan", "usr"))
+    assert all("sdk" not in path for path in finding["evidence"]["copies"])
