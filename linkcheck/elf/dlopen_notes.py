@@ -6,7 +6,6 @@ Source: the UAPI Group's "ELF dlopen() metadata" (.note.dlopen): an array of obj
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.limits import MAX_DLOPEN_NOTES, MAX_DLOPEN_SONAMES, MAX_DLOPEN_TEXT
@@ -29,6 +28,8 @@ def parse_dlopen_notes(payloads: Sequence[bytes]) -> tuple[DlopenNote, ...]:
 
 
 def _parse(payload: bytes) -> Iterator[DlopenNote]:
+    import json
+
     try:
         entries = json.loads(payload.rstrip(b"\0").decode("utf-8", "strict"))
     except (ValueError, RecursionError):  # no JSON, no UTF-8, or nested a thousand deep

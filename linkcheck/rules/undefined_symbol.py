@@ -150,7 +150,7 @@ class _Judge:
             yield self._missing_in_library(index, left, hosted=hosted)
 
     def _lacks_version(self, demand: Demand) -> bool:
-        """Whether the library that should define it lacks the whole version: ld.so never asks for the symbol (LC305)."""
+        """Whether the library that should define it lacks the whole version (LC305): ld.so never asks for it."""
         _, version, library = demand
         return library is not None and any(
             version not in {defined.name for defined in module.image.version_definitions}
