@@ -8,6 +8,9 @@ from __future__ import annotations
 
 #: `*` is any text. Names that a program's own plug-ins share with ordinary libraries are not here.
 KNOWN_HOST_SYMBOLS = (
+    # ld.so itself, which the C library of every program needs (psABI, thread-local storage).
+    "__tls_get_addr",
+    "___tls_get_addr",
     # CPython ("Extending and Embedding": extension modules are not linked to libpython); PyPy's names are the same.
     "Py*",
     "_Py*",

@@ -123,7 +123,7 @@ def test_passes_over_a_plug_in_whose_host_is_among_the_inputs() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["PyList_New", "_Py_Dealloc", "napi_create_object", "zend_parse_arg", "luaL_checkstack"]
+    "name", ["PyList_New", "_Py_Dealloc", "napi_create_object", "zend_parse_arg", "luaL_checkstack", "__tls_get_addr"]
 )
 def test_passes_over_what_the_well_known_hosts_define_and_hides_nothing_else(name: str) -> None:
     module = image("m.so", imports=(name, "table_get"))
