@@ -62,6 +62,37 @@ class ArchiveError(LinkcheckError):
         self.reason = reason
 
 
+class MalformedBlobError(LinkcheckError):
+    """A TensorRT delegate's blob that its format does not allow; also what cannot be made one."""
+
+    def __init__(self, offset: int, field: str, reason: str) -> None:
+        """Keep `offset` (bytes from the blob's start), the `field` at fault and the `reason`, one clause."""
+        super().__init__(f"blob: {field} at offset {offset:#x}: {reason}")
+        self.offset = offset
+        self.field = field
+        self.reason = reason
+
+
+class MalformedProgramError(LinkcheckError):
+    """An ExecuTorch program or data file whose own numbers do not fit the file, so nothing it says can be trusted."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        """Keep `path` and `reason`: what was read and which bound it breaks."""
+        super().__init__(f"{path}: malformed ExecuTorch file: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class NotAProgramError(LinkcheckError):
+    """A file that is neither an ExecuTorch program (.pte) nor its external data (.ptd)."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        """Keep `path` and the `reason`: what was read, one clause."""
+        super().__init__(f"{path}: neither an ExecuTorch program nor its data: {reason}")
+        self.path = path
+        self.reason = reason
+
+
 class NothingToCheckError(LinkcheckError):
     """The inputs hold no ELF file, so a clean result would be a lie."""
 

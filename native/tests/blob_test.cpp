@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "blob_builder.h"
@@ -39,6 +41,38 @@ std::string refusal(const std::string& bytes) {
 }
 
 std::string refusal(const BlobBuilder& builder) { return refusal(builder.build()); }
+
+std::string from_hex(const std::string& digits) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < digits.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+// What was read, in the words and the order of the vectors that the Python reader is held to, too.
+std::vector<std::string> describe(const Blob& blob) {
+  std::vector<std::string> lines;
+  for (const auto& binding : blob.bindings) {
+    lines.push_back((binding.is_input ? "binding = input " : "binding = output ") + binding.name);
+  }
+  for (const auto& alias : blob.aliases) {
+    const char* kind = alias.kind == AliasKind::kUser ? " user" : " kv_cache_update";
+    lines.push_back("alias = " + alias.output + " " + alias.input + kind);
+  }
+  if (blob.hardware_compatible) lines.push_back("hardware_compatible = true");
+  if (blob.device_id != 0) lines.push_back("device_id = " + std::to_string(blob.device_id));
+  if (blob.engine != nullptr) {
+    std::string digits;
+    for (size_t i = 0; i < blob.engine_size; ++i) {
+      const auto byte = static_cast<const unsigned char*>(blob.engine)[i];
+      digits += {"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]};
+    }
+    lines.push_back("engine = " + digits);
+  }
+  if (!blob.engine_key.empty()) lines.push_back("engine_key = " + blob.engine_key);
+  return lines;
+}
 
 std::string bindings(const std::string& entries) { return R"({"io_bindings":[)" + entries + "]}"; }
 
@@ -218,4 +252,50 @@ TEST(Blob, DamagedBytesAreReadOrRefusedButNeverLeaveTheBlob) {
 TEST(Blob, DeeplyNestedMetadataIsAnAnswerNotACrash) {
   const std::string deep = R"({"io_bindings":[],"a":)" + std::string(200000, '[');
   EXPECT_THAT(refusal(BlobBuilder().metadata(deep)), HasSubstr("JSON"));
+}
+
+TEST(Blob, AgreesWithThePythonReaderOnTheSharedVectors) {
+  std::ifstream file(LINKCHECK_BLOB_VECTORS);
+  ASSERT_TRUE(file) << LINKCHECK_BLOB_VECTORS;
+  std::string heading;
+  std::string bytes;
+  std::string refused;
+  std::vector<std::string> expected;
+  int checked = 0;
+  const auto check = [&] {
+    if (heading.empty()) return;
+    SCOPED_TRACE(heading);
+    ++checked;
+    // Exactly sized storage, so that the address sanitizer sees one byte too many.
+    const std::vector<char> data(bytes.begin(), bytes.end());
+    auto blob = read_blob(data.data(), data.size());
+    if (!refused.empty()) {
+      ASSERT_FALSE(blob.ok());
+      EXPECT_THAT(blob.failure().message, HasSubstr(refused));
+      return;
+    }
+    ASSERT_TRUE(blob.ok()) << blob.failure().message;
+    EXPECT_EQ(describe(blob.value()), expected);
+  };
+  for (std::string line; std::getline(file, line);) {
+    const size_t at = line.find(" = ");
+    const std::string key = line.substr(0, at);
+    const std::string value = at == std::string::npos ? "" : line.substr(at + 3);
+    if (line.empty() || line[0] == '#') continue;
+    if (line[0] == '[') {
+      check();
+      heading = line;
+      bytes.clear();
+      refused.clear();
+      expected.clear();
+    } else if (key == "bytes") {
+      bytes = from_hex(value);
+    } else if (key == "refused") {
+      refused = value;
+    } else {
+      expected.push_back(line);
+    }
+  }
+  check();
+  EXPECT_GT(checked, 50);
 }
