@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Collection, Iterator, Sequence
 
+    from linkcheck.executorch.facts import ProgramSet
     from linkcheck.inputs.sources import Inputs
     from linkcheck.loader.system import System
     from linkcheck.model import Binding, FileIdentity, Finding, Image, Libc, LoadSet, RuleResult, Target
@@ -62,6 +63,13 @@ class PrebuiltVerdict(Value):
     identity: FileIdentity
     #: Its facts; None when it is no ELF image, or a malformed one.
     image: Image | None
+
+
+class ProgramVerdict(Value):
+    """What `check_programs` found: the report, and what the files hold."""
+
+    report: Report
+    programs: ProgramSet
 
 
 class ProcessBindings(Value):
@@ -272,6 +280,36 @@ def _make_system(
     else:
         files = Files(sysroot or "/", layers=inputs.layers, mounted=inputs.spool.path)
     return System(read_image, files, library_path=library_path, libc=libc)
+
+
+def check_programs(
+    paths: Sequence[str],
+    *,
+    settings: Settings,
+    hashed: bool = True,
+    today: datetime.date | None = None,
+) -> ProgramVerdict:
+    """Judge the TensorRT engines of the ExecuTorch programs (.pte) and data files (.ptd) at `paths`.
+
+    The data files serve every program among them. Engines are read whole only when `hashed`. Waivers are judged as of
+    `today` (None: now). A file that cannot be read, or that is none of the two, is an unknown check of the report.
+    """
+    from linkcheck.executorch.survey import survey_programs
+    from linkcheck.model import Check, Outcome
+    from linkcheck.policy.select import select_codes
+    from linkcheck.rules import ALL_CODES, ALL_RULES, blob_malformed
+
+    _refuse_text(paths)
+    codes = frozenset(select_codes(ALL_CODES, select=settings.select, ignore=settings.ignore))
+    survey = survey_programs(paths, hashed=hashed)
+    results: list[RuleResult] = [
+        Check(blob_malformed.META.code, path, Outcome.UNKNOWN, str(error)) for path, error in survey.errors
+    ]
+    for rule in ALL_RULES:
+        if rule.check_programs is not None and rule.meta.code in codes:
+            results += rule.check_programs(survey.programs, settings)
+    about = frozenset(r.meta.code for r in ALL_RULES if r.check_programs is not None or r.meta.code.startswith("LC9"))
+    return ProgramVerdict(_make_report("pte", paths, results, settings, codes & about, today), survey.programs)
 
 
 def check_prebuilt(path: str, *, settings: Settings, state: str | None = None, wanted: Target | None = None) -> Report:

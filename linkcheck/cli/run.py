@@ -24,6 +24,7 @@ COMMANDS = {
     "bindings": "linkcheck.cli.bindings",
     "tree": "linkcheck.cli.tree",
     "scan": "linkcheck.cli.scan",
+    "pte": "linkcheck.cli.pte",
     "rules": "linkcheck.cli.rules",
     "explain": "linkcheck.cli.explain",
     "cmake-dir": "linkcheck.cli.cmake_dir",

@@ -19,17 +19,20 @@ SCHEMA = "linkcheck/report/1"
 
 def render_json(report: Report) -> str:
     """The whole report, pure ASCII. Control characters in names, and bytes that are no UTF-8, are `\\xNN` in text."""
-    return dump_json(
-        {
-            "schema": SCHEMA,
-            "profile": report.profile,
-            "outcome": report.outcome.value,
-            "inputs": list(report.inputs),
-            "checks": [_describe_check(check) for check in report.checks],
-            "findings": [_describe_finding(reported) for reported in report.findings],
-            "summary": asdict(report.summary),
-        }
-    )
+    return dump_json(describe_report(report))
+
+
+def describe_report(report: Report) -> dict[str, object]:
+    """The values of the JSON document."""
+    return {
+        "schema": SCHEMA,
+        "profile": report.profile,
+        "outcome": report.outcome.value,
+        "inputs": list(report.inputs),
+        "checks": [_describe_check(check) for check in report.checks],
+        "findings": [_describe_finding(reported) for reported in report.findings],
+        "summary": asdict(report.summary),
+    }
 
 
 def dump_json(document: dict[str, object]) -> str:

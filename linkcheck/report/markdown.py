@@ -65,6 +65,15 @@ def render_markdown(report: Report, rules: Sequence[DescribedRule] = ()) -> str:
     return "\n".join(kept).rstrip("\n") + "\n"
 
 
+def render_table(heading: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A section to be put behind a report: `rows` of names and numbers as they are; nothing when there are none."""
+    if not rows:
+        return ""
+    lines = ["", f"### {heading}", "", f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
+    lines += [f"| {' | '.join(_code(cell, in_table=True) if cell else '' for cell in row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
 def _row(reported: ReportedFinding) -> str:
     finding = reported.finding
     severity = finding.severity.value if reported.waiver is None else f"waived {finding.severity.value}"

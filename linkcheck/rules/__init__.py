@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from linkcheck.rules import (
     absent_state,
+    blob_malformed,
     duplicate_library,
+    engine_inline_and_named,
+    engine_key_mismatch,
+    engine_misaligned,
+    engine_missing,
+    engine_stored_twice,
     expired_waiver,
     forbidden_needed,
     malformed_elf,
@@ -23,6 +29,7 @@ from linkcheck.rules import (
     unreachable_needed,
     unresolved_needed,
     unsatisfied_version,
+    unused_engine,
     unused_policy_entry,
     unused_waiver,
     wrong_machine,
@@ -48,6 +55,13 @@ ALL_RULES = (
     absent_state.RULE,  # LC402
     duplicate_library.RULE,  # LC403
     private_thread_local.RULE,  # LC404
+    engine_stored_twice.RULE,  # LC701
+    engine_inline_and_named.RULE,  # LC702
+    engine_missing.RULE,  # LC703
+    engine_misaligned.RULE,  # LC704
+    blob_malformed.RULE,  # LC705
+    unused_engine.RULE,  # LC706
+    engine_key_mismatch.RULE,  # LC707
     unused_waiver.RULE,  # LC901
     expired_waiver.RULE,  # LC902
     unused_policy_entry.RULE,  # LC903

@@ -9,6 +9,7 @@ from linkcheck.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from linkcheck.executorch.facts import ProgramSet
     from linkcheck.model import FileIdentity, Finding, Image, LoadSet, RuleResult, Severity, Target
     from linkcheck.policy.settings import DlopenEdge, Settings, State, Waiver
 
@@ -56,8 +57,9 @@ class Rule(Value):
 
     Each check yields a Finding for every fault and a Check for every subject that passed, did not apply or could not
     be seen. It reads no file, prints nothing and filters nothing: selection and waivers are the caller's.
-    `check_file` looks at one candidate file; `check_load_set` at everything one process would load. A rule may have
-    both. `check_policy` looks at the policy after the run, and yields faults only.
+    `check_file` looks at one candidate file, `check_load_set` at everything one process would load (a rule may have
+    both), and `check_programs` at ExecuTorch programs and their data. `check_policy` looks at the policy after the run,
+    and yields faults only.
     """
 
     meta: RuleMeta
@@ -65,3 +67,4 @@ class Rule(Value):
     check_file: Callable[[Candidate, Settings], Iterator[RuleResult]] | None = None
     check_load_set: Callable[[LoadSet, Settings], Iterator[RuleResult]] | None = None
     check_policy: Callable[[PolicyUse, Settings], Iterator[Finding]] | None = None
+    check_programs: Callable[[ProgramSet, Settings], Iterator[RuleResult]] | None = None

@@ -32,7 +32,10 @@ HEADINGS = [
 ]
 #: A rule's name is the fault: "allow <name>" has to read as "allow this fault". Each begins or ends like one.
 FAULTY_STARTS = ("not-", "wrong-", "missing-", "unresolved-", "unreachable-", "forbidden-", "unused-", "expired-")
-FAULTY_WORDS = ("malformed", "mismatch", "private", "split", "undefined", "unsatisfied", "absent", "duplicate")
+FAULTY_WORDS = (
+    *("malformed", "mismatch", "private", "split", "undefined", "unsatisfied", "absent", "duplicate"),
+    *("missing", "misaligned", "stored-twice", "inline-and-named"),
+)
 
 
 @dataclass(frozen=True)
@@ -189,8 +192,9 @@ def _read_test(path: Path) -> ast.Module:
 
 @each_rule
 def test_each_rule_looks_at_something(rule: Rule) -> None:
-    about_files = rule.check_file is not None or rule.check_load_set is not None
+    checks_files = (rule.check_file, rule.check_load_set, rule.check_programs)
     about_policy = rule.check_policy is not None
+    about_files = any(check is not None for check in checks_files)
     assert (about_files, about_policy) == (not rule.meta.code.startswith("LC9"), rule.meta.code.startswith("LC9"))
 
 
@@ -208,13 +212,16 @@ MAY_KNOW: dict[str, frozenset[str]] = {
     "loader": frozenset({"loader", "elf", "errors", "model"}),
     "executorch": frozenset({"executorch", "errors", "model"}),
     "policy": frozenset({"policy", "errors", "model", "report"}),
-    "report": frozenset({"linkcheck", "report", "errors", "model", "policy"}),
+    "report": frozenset({"linkcheck", "report", "errors", "executorch", "model", "policy"}),
     "rules": frozenset({"rules", "errors", "executorch", "loader", "model", "policy"}),
     "inputs": frozenset({"inputs", "elf", "errors", "loader", "model", "policy"}),
     "verification": frozenset({"rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
     "scanning": frozenset({"verification", "rules", "inputs", "errors", "model"}),
     "api": frozenset(
-        {"scanning", "verification", "rules", "inputs", "elf", "errors", "loader", "model", "policy", "report"}
+        {
+            *("scanning", "verification", "rules", "inputs", "elf", "errors", "executorch", "loader", "model"),
+            *("policy", "report"),
+        }
     ),
     "cli": frozenset({"linkcheck", "cli", "api", "policy", "report", "rules", "errors", "elf", "model"}),
     "__main__": frozenset({"cli"}),
@@ -233,6 +240,12 @@ def test_who_knows_whom(source: Source) -> None:
 def test_the_report_knows_of_policies_only_what_a_waiver_is() -> None:
     known = {m for s in SOURCES if s.part == "report" for m in type_imports_of(s.tree) if part_of(m) == "policy"}
     assert known <= {"linkcheck.policy.settings"}
+
+
+@pytest.mark.parametrize("part", ["report", "rules"])
+def test_reports_and_rules_know_of_programs_only_what_was_read(part: str) -> None:
+    known = {m for s in SOURCES if s.part == part for m in type_imports_of(s.tree) if part_of(m) == "executorch"}
+    assert known <= {"linkcheck.executorch.facts", "linkcheck.executorch.blob"}
 
 
 def test_policies_know_of_reports_only_what_a_finding_becomes() -> None:

@@ -1,0 +1,153 @@
+"""What ExecuTorch files say about their TensorRT engines, as frozen values that the rules judge. No I/O."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from linkcheck.executorch.blob import KEY_PREFIX
+from linkcheck.value import Value
+
+if TYPE_CHECKING:
+    from linkcheck.executorch.blob import Metadata
+
+#: The id under which the delegate's backend is registered, here and in torch_tensorrt.
+TENSORRT_BACKEND = "TensorRTBackend"
+#: What the delegate asks of the address of a named engine, and the format of an inline one.
+ENGINE_ALIGNMENT = 16
+
+
+class ProgramKind(Enum):
+    """What an ExecuTorch file is."""
+
+    PROGRAM = "program"
+    DATA = "data"
+
+
+class Place(Value):
+    """A stretch of a file, in bytes from the file's start."""
+
+    path: str
+    offset: int
+    size: int
+
+    @property
+    def alignment(self) -> int:
+        """The largest power of two that divides the offset, at most 4096."""
+        return min(self.offset & -self.offset, 4096) or 4096
+
+    def __str__(self) -> str:
+        return f"{self.size} byte{'' if self.size == 1 else 's'} at {self.offset:#x}"
+
+
+class Argument(Value):
+    """A tensor that a method gives to a delegate. A dimension is the largest possible one when `dynamic`."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    dynamic: bool = False
+    device: str = "cpu"
+
+
+class Blob(Value):
+    """What a TensorRT delegate's blob says, and the place of the engine in it, if any."""
+
+    metadata: Metadata
+    inline: Place | None
+
+
+class Fault(Value):
+    """Why a blob cannot be read: the `field`, its `offset` in the blob, the `reason`. `unseen`: larger than we read."""
+
+    field: str
+    offset: int
+    reason: str
+    unseen: bool = False
+
+
+class Delegate(Value):
+    """One delegate of one method. For a TensorRT one either `blob` or `fault` is there, for others neither."""
+
+    path: str
+    method: str
+    index: int
+    backend: str
+    #: Its processed bytes.
+    place: Place
+    blob: Blob | None = None
+    fault: Fault | None = None
+    #: Of its first call, inputs before outputs; None for what is no tensor. Empty when no call was seen.
+    arguments: tuple[Argument | None, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Such as "forward.delegates[0]"."""
+        return f"{self.method}.delegates[{self.index}]"
+
+    @property
+    def is_tensorrt(self) -> bool:
+        """Whether TensorRT's backend runs it."""
+        return self.backend == TENSORRT_BACKEND
+
+
+class NamedData(Value):
+    """An entry of a file's named data."""
+
+    key: str
+    place: Place
+
+    @property
+    def is_engine(self) -> bool:
+        """Whether the key is one that engines have."""
+        return self.key.startswith(KEY_PREFIX)
+
+
+class ProgramFile(Value):
+    """One .pte or .ptd file."""
+
+    path: str
+    kind: ProgramKind
+    size: int
+    methods: tuple[str, ...] = ()
+    delegates: tuple[Delegate, ...] = ()
+    named_data: tuple[NamedData, ...] = ()
+
+    @property
+    def tensorrt_delegates(self) -> tuple[Delegate, ...]:
+        """The delegates that have engines."""
+        return tuple(delegate for delegate in self.delegates if delegate.is_tensorrt)
+
+
+class Engine(Value):
+    """One place that holds an engine's bytes."""
+
+    place: Place
+    #: The keys that lead here; none for an engine in a blob.
+    keys: tuple[str, ...]
+    #: The delegates that run it.
+    users: tuple[Delegate, ...]
+    #: Its first bytes in words, such as "TensorRT 10.16.0.31 plan"; empty when they say nothing we know.
+    plan: str = ""
+    #: A digest of its size and of some of its bytes: engines that differ in it are different.
+    sample: str = ""
+    #: SHA-256 of all its bytes in hexadecimal digits; None when it was not asked for.
+    digest: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its key, or whose blob it is in."""
+        return self.keys[0] if self.keys else f"the engine of {self.users[0].name}" if self.users else str(self.place)
+
+
+class ProgramSet(Value):
+    """Files that are judged together: the named data of the .ptd files serves every program."""
+
+    files: tuple[ProgramFile, ...]
+    engines: tuple[Engine, ...]
+    #: Whether engines were hashed.
+    hashed: bool
+
+    def find(self, key: str, program: ProgramFile) -> NamedData | None:
+        """The entry that `program` gets for `key`: its own, or that of a data file."""
+        sources = (program, *(file for file in self.files if file.kind is ProgramKind.DATA and file is not program))
+        return next((entry for file in sources for entry in file.named_data if entry.key == key), None)

@@ -1,0 +1,105 @@
+"""Reads ExecuTorch files that belong together; finds where their engines are and who uses them. Gives no verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.errors import MalformedProgramError, NotAProgramError, UnreadableFileError
+from linkcheck.executorch.block_file import BlockFile
+from linkcheck.executorch.facts import Engine, ProgramSet
+from linkcheck.executorch.limits import SAMPLE_SIZE
+from linkcheck.executorch.plan import describe_plan
+from linkcheck.executorch.program import read_program
+from linkcheck.value import Value, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linkcheck.executorch.block_file import FileStamp
+    from linkcheck.executorch.facts import Delegate, Place, ProgramFile
+
+    ProgramError = MalformedProgramError | NotAProgramError | UnreadableFileError
+
+
+class Survey(Value):
+    """What was read, and for each path that could not be read the error."""
+
+    programs: ProgramSet
+    errors: tuple[tuple[str, ProgramError], ...]
+
+
+def survey_programs(paths: Sequence[str], *, hashed: bool = True) -> Survey:
+    """Read the files at `paths`, and their engines as far as `hashed` or their first bytes ask for it.
+
+    A file that is named twice, or has two names, is read once.
+    """
+    files: list[ProgramFile] = []
+    errors: list[tuple[str, ProgramError]] = []
+    stamps: dict[str, FileStamp] = {}
+    for path in paths:
+        try:
+            with BlockFile(path) as file:
+                if file.stamp in stamps.values():
+                    continue
+                files.append(read_program(file))
+                stamps[path] = file.stamp
+        except (MalformedProgramError, NotAProgramError, UnreadableFileError) as error:
+            errors.append((path, error))
+    programs = ProgramSet(tuple(files), (), hashed)
+    engines: list[Engine] = []
+    for place, (keys, users) in _find_engines(programs).items():
+        try:
+            with BlockFile(place.path, stamps[place.path]) as file:
+                engines.append(_examine(file, place, keys, users, hashed=hashed))
+        except (NotAProgramError, UnreadableFileError) as error:  # what was read of it holds no longer
+            errors.append((place.path, error))
+    return Survey(replace(programs, engines=tuple(engines)), tuple(errors))
+
+
+def _find_engines(programs: ProgramSet) -> dict[Place, tuple[list[str], list[Delegate]]]:
+    """Each place that holds an engine, with the keys that lead there and the delegates that use it."""
+    engines: dict[Place, tuple[list[str], list[Delegate]]] = {}
+    for file in programs.files:
+        for entry in file.named_data:
+            if entry.is_engine:
+                _add(engines.setdefault(entry.place, ([], []))[0], entry.key)
+        for delegate in file.tensorrt_delegates:
+            if delegate.blob is None:
+                continue
+            if delegate.blob.inline is not None:
+                engines.setdefault(delegate.blob.inline, ([], []))[1].append(delegate)
+            key = delegate.blob.metadata.engine_key
+            found = None if key is None else programs.find(key, file)
+            if found is not None:
+                keys, users = engines.setdefault(found.place, ([], []))
+                _add(keys, found.key)
+                users.append(delegate)
+    return engines
+
+
+def _add(keys: list[str], key: str) -> None:
+    if key not in keys:
+        keys.append(key)
+
+
+def _examine(file: BlockFile, place: Place, keys: list[str], users: list[Delegate], *, hashed: bool) -> Engine:
+    head = file.read(place.offset, min(place.size, SAMPLE_SIZE), "an engine")
+    return Engine(
+        place,
+        tuple(keys),
+        tuple(users),
+        plan=describe_plan(head),
+        sample=_sample(file, place),
+        digest=file.digest(place.offset, place.size) if hashed else None,
+    )
+
+
+def _sample(file: BlockFile, place: Place) -> str:
+    """A digest of the size and of five stretches, by which most engines are told apart without reading them whole."""
+    import hashlib
+
+    digest = hashlib.sha256(str(place.size).encode())
+    last = max(place.size - SAMPLE_SIZE, 0)
+    for quarter in range(5):
+        digest.update(file.peek(place.offset + last * quarter // 4, min(place.size, SAMPLE_SIZE)))
+    return digest.hexdigest()

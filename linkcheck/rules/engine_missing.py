@@ -1,0 +1,107 @@
+"""LC703 engine-missing: a delegate names an engine that the named data does not have.
+
+## What it checks
+
+That each engine key which a TensorRT delegate's blob names is a key of the program's named data, or of a data file
+(.ptd) given with it, and that there is something under it.
+
+## Why it matters
+
+The program loads until the delegate asks for its engine, and then fails with InvalidProgram: on the device, at the
+first call of that method, which may be a rare one.
+
+## Bad
+
+```console
+$ seq 1000 > engine.plan
+$ python3 write_program.py model.pte --method forward=key:tensorrt_engine_1 --entry tensorrt_engine_2=engine.plan
+$ linkcheck pte model.pte
+```
+
+## Good
+
+```console
+$ seq 1000 > engine.plan
+$ python3 write_program.py model.pte --method forward=key:tensorrt_engine_1
+$ python3 write_program.py engines.ptd --data --entry tensorrt_engine_1=engine.plan
+$ linkcheck pte model.pte engines.ptd
+```
+
+## Causes and remedies
+
+* The engines are in a data file: give it, too, `linkcheck pte model.pte engines.ptd`, and ship it with the program.
+* The named data was dropped when the program was written: hand the exporter's NamedDataStore on to the writer.
+* Program and data file are of different exports: export both again.
+
+## Options
+
+Data files on the command line serve every program there.
+
+## What it cannot see
+
+Data that the application itself gives to the program when it loads it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.executorch.facts import ProgramKind
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
+from linkcheck.rules.engines import delegates_with_blobs, find_program, name_delegate, skip_program, subject_of
+from linkcheck.rules.rule import Rule, RuleMeta
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.executorch.facts import ProgramSet
+    from linkcheck.model import Json, RuleResult
+    from linkcheck.policy.settings import Settings
+
+META = RuleMeta(
+    "LC703",
+    "engine-missing",
+    "a delegate names an engine that the named data does not have",
+    Severity.ERROR,
+    "0.1",
+)
+
+
+def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleResult]:
+    """Yield a finding for each engine that is named and not there; `settings` do not matter."""
+    for program in programs.files:
+        if not program.tensorrt_delegates:
+            yield skip_program(META.code, program)
+    for delegate in delegates_with_blobs(programs):
+        key = None if delegate.blob is None else delegate.blob.metadata.engine_key
+        if key is None:
+            yield Check(META.code, subject_of(delegate), Outcome.NOT_APPLICABLE, "the blob names no engine")
+            continue
+        program = find_program(delegate.path, programs)
+        entry = programs.find(key, program)
+        if entry is not None and entry.place.size:
+            yield Check(META.code, subject_of(delegate), Outcome.PASS)
+            continue
+        searched = [file.path for file in programs.files if file is program or file.kind is ProgramKind.DATA]
+        fault = "that entry is empty" if entry is not None else f"there is no such key in {' or '.join(searched)}"
+        keys: list[Json] = [named.key for named in program.named_data if named.is_engine]
+        yield Finding(
+            code=META.code,
+            name=META.name,
+            severity=META.severity,
+            confidence=Confidence.HIGH,
+            message=(
+                f"{name_delegate(delegate)} runs the engine {one_line(key)}, and {fault}. "
+                "The delegate fails when it is loaded (InvalidProgram)."
+            ),
+            remedy=(
+                "When the engine is in a data file, check it together with the program:\n"
+                f"    linkcheck pte {delegate.path} DATA.ptd\n"
+                "Otherwise export again, and hand the named data on to the writer of the program."
+            ),
+            primary=Location(delegate.path, delegate.name),
+            evidence={"engine_key": key, "engines": keys, "searched": [*searched]},
+        )
+
+
+RULE = Rule(META, __doc__ or "", check_programs=check_programs)

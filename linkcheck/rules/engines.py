@@ -1,0 +1,66 @@
+"""What the rules about TensorRT engines in ExecuTorch files ask and say alike. It is no rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.executorch.facts import ProgramKind
+from linkcheck.model import Check, Outcome, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.executorch.facts import Delegate, Engine, Place, ProgramFile, ProgramSet
+
+#: How an engine that several delegates share is exported.
+SHARED_ENGINE = (
+    "Export the engine as named data under the key tensorrt_engine_<SHA-256 of its bytes>, and let each blob name that "
+    "key (linkcheck.executorch.blob.serialize with engine_key)."
+)
+
+
+def skip_program(code: str, program: ProgramFile) -> Check:
+    """The check of a file in which there is nothing to look at."""
+    what = "TensorRT delegate" if program.kind is ProgramKind.PROGRAM else "engine"
+    return Check(code, program.path, Outcome.NOT_APPLICABLE, f"the file has no {what}")
+
+
+def name_delegate(delegate: Delegate) -> str:
+    """Such as "forward.delegates[0] of model.pte"."""
+    return f"{one_line(delegate.name)} of {delegate.path}"
+
+
+def name_place(place: Place) -> str:
+    """Such as "4096 bytes at 0x1000 of model.pte"."""
+    return f"{place} of {place.path}"
+
+
+def name_users(engine: Engine) -> str:
+    """Such as "used by forward.delegates[0] and decode.delegates[0]"."""
+    if not engine.users:
+        return "used by no delegate"
+    return f"used by {' and '.join(one_line(user.name) for user in engine.users)}"
+
+
+def subject_of(delegate: Delegate) -> str:
+    """The subject of a check of one delegate."""
+    return f"{delegate.path}: {delegate.name}"
+
+
+def engines_of(program: ProgramFile, programs: ProgramSet) -> tuple[Engine, ...]:
+    """The engines that are in the file or, for a program, in the data files that serve it."""
+    paths = {program.path, *(file.path for file in programs.files if file.kind is ProgramKind.DATA)}
+    return tuple(engine for engine in programs.engines if engine.place.path in paths)
+
+
+def delegates_with_blobs(programs: ProgramSet) -> Iterator[Delegate]:
+    """Every TensorRT delegate whose blob could be read; of the others LC705 speaks."""
+    for program in programs.files:
+        for delegate in program.tensorrt_delegates:
+            if delegate.blob is not None:
+                yield delegate
+
+
+def find_program(path: str, programs: ProgramSet) -> ProgramFile:
+    """The file at `path`, which is one of `programs`."""
+    return next(program for program in programs.files if program.path == path)
