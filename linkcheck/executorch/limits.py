@@ -21,6 +21,12 @@ MAX_TABLES = 1 << 16
 #: call is not known; only shapes depend on it. Bounds program.py.
 MAX_INSTRUCTIONS = 1 << 15
 
+#: Delegates of all methods, and how many of them may be TensorRT's, which have engines. A model whose operators are
+#: delegated one by one has a thousand. Each has its lines in the report, so that they bound its size, too. Bounds
+#: program.py.
+MAX_DELEGATES = 1 << 12
+MAX_TENSORRT_DELEGATES = 1 << 10
+
 #: Bytes of a name: a method, a backend, a key. Bounds flatbuffer.py.
 MAX_NAME_LENGTH = 1 << 16
 

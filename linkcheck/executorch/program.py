@@ -24,9 +24,11 @@ from linkcheck.executorch.facts import (
 )
 from linkcheck.executorch.limits import (
     MAX_ALL_METADATA,
+    MAX_DELEGATES,
     MAX_INSTRUCTIONS,
     MAX_METADATA_MARKS,
     MAX_METADATA_SIZE,
+    MAX_TENSORRT_DELEGATES,
 )
 from linkcheck.value import replace
 
@@ -118,6 +120,8 @@ class _ProgramReader:
         self._file = file
         self._container = container
         self._blobs: dict[Place, Blob | Fault] = {}
+        self._delegates = 0
+        self._tensorrt_delegates = 0
         self._instructions_left = MAX_INSTRUCTIONS
         self._metadata_left = MAX_ALL_METADATA
         self._marks_left = MAX_METADATA_MARKS
@@ -125,10 +129,12 @@ class _ProgramReader:
     def read_delegates(self, plan: Table) -> Iterator[Delegate]:
         """The delegates of one method."""
         method = plan.text(_PLAN_NAME)
-        delegates = [
-            Delegate(self._file.path, method, index, table.text(_DELEGATE_ID), self._find_processed(table))
-            for index, table in enumerate(plan.tables(_PLAN_DELEGATES, "delegate"))
-        ]
+        delegates: list[Delegate] = []
+        for table in plan.tables(_PLAN_DELEGATES, "delegate"):
+            backend = table.text(_DELEGATE_ID)
+            self._count(backend)
+            place = self._find_processed(table)
+            delegates.append(Delegate(self._file.path, method, len(delegates), backend, place))
         calls = self._find_calls(plan) if any(delegate.is_tensorrt for delegate in delegates) else {}
         for delegate in delegates:
             if delegate.backend != TENSORRT_BACKEND:
@@ -141,6 +147,13 @@ class _ProgramReader:
                 fault=read if isinstance(read, Fault) else None,
                 arguments=self._read_arguments(plan, calls.get(delegate.index, ())),
             )
+
+    def _count(self, backend: str) -> None:
+        self._delegates += 1
+        self._tensorrt_delegates += backend == TENSORRT_BACKEND
+        if self._delegates > MAX_DELEGATES or self._tensorrt_delegates > MAX_TENSORRT_DELEGATES:
+            limit = f"{MAX_DELEGATES} delegates, or {MAX_TENSORRT_DELEGATES} of TensorRT's"
+            raise self._file.malformed(f"it has more than {limit}, which we do not list")
 
     def _find_processed(self, delegate: Table) -> Place:
         reference = delegate.table(_DELEGATE_PROCESSED, f"the processed data of {delegate.what}")

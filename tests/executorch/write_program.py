@@ -41,7 +41,15 @@ class Numbers:
     values: list[int]
 
 
-#: Field number -> Number, Numbers, text, bytes, Table or list of Tables.
+@dataclass
+class Repeated:
+    """A vector of tables that are all the same one, which stands in the file once."""
+
+    table: dict[int, Any]
+    count: int
+
+
+#: Field number -> Number, Numbers, text, bytes, Table, list of Tables or Repeated.
 Table = dict[int, Any]
 
 
@@ -52,6 +60,7 @@ class FlatbufferWriter:
         self.data = bytearray(4) + identifier
 
     def write(self, root: Table) -> bytes:
+        """The buffer: distance to the root, identifier, tables."""
         self._refer(0, root)
         return bytes(self.data)
 
@@ -60,25 +69,33 @@ class FlatbufferWriter:
         if isinstance(value, dict):
             target = self._write_table(value)
         elif isinstance(value, list):
-            target = self._start_vector(4, 4, len(value))
+            target = self._start_vector(4, len(value))
             places = range(len(self.data), len(self.data) + 4 * len(value), 4)
             self.data += bytes(4 * len(value))
             for at, entry in zip(places, value, strict=True):
                 self._refer(at, entry)
+        elif isinstance(value, Repeated):
+            target = self._start_vector(4, value.count)
+            first = len(self.data)
+            self.data += bytes(4 * value.count)
+            self._refer(first, value.table)
+            (table,) = struct.unpack_from("<I", self.data, first)
+            distances = (first + table - at for at in range(first, first + 4 * value.count, 4))
+            struct.pack_into(f"<{value.count}I", self.data, first, *distances)
         elif isinstance(value, Numbers):
             size = struct.calcsize(value.code)
-            target = self._start_vector(size, size, len(value.values))
+            target = self._start_vector(size, len(value.values))
             self.data += struct.pack(f"<{len(value.values)}{value.code}", *value.values)
         else:
             content = value.encode() if isinstance(value, str) else bytes(value)  # type: ignore[call-overload]
-            target = self._start_vector(16, 1, len(content))
+            target = self._start_vector(16, len(content))
             self.data += content + b"\0"
         struct.pack_into("<I", self.data, place, target - place)
 
     def _align(self, alignment: int, before: int = 0) -> None:
         self.data += bytes(-(len(self.data) + before) % alignment)
 
-    def _start_vector(self, alignment: int, _size: int, count: int) -> int:
+    def _start_vector(self, alignment: int, count: int) -> int:
         self._align(max(alignment, 4), before=4)
         self.data += struct.pack("<I", count)
         return len(self.data) - 4
@@ -215,10 +232,10 @@ class Program:
             content += bytes(padding) + segment
             offset += len(segment)
         if self.is_data:
-            return _wrap(b"FT01", {0: Number("I", 0), 1: tables, 2: entries}, bytes(content), self.alignment)
+            return wrap(b"FT01", {0: Number("I", 0), 1: tables, 2: entries}, bytes(content), self.alignment)
         root: Table = {0: Number("I", 0), 1: plans, 3: inline, 4: tables, 5: {0: Number("I", 0), 1: Numbers("Q", [0])}}
         root[7] = entries
-        return _wrap(b"ET12", root, bytes(content), self.alignment)
+        return wrap(b"ET12", root, bytes(content), self.alignment)
 
 
 def _describe_method(name: str, described: list[Table], delegates: list[Delegate]) -> Table:
@@ -258,7 +275,7 @@ def _describe_tensor(tensor: Tensor) -> Table:
     return {0: Number("B", 5), 1: table}
 
 
-def _wrap(identifier: bytes, root: Table, segments: bytes, alignment: int) -> bytes:
+def wrap(identifier: bytes, root: Table, segments: bytes, alignment: int) -> bytes:
     """The flatbuffer with its header in it, and the segments behind it."""
     flatbuffer = FlatbufferWriter(identifier).write(root)
     if identifier == b"ET12" and not segments:

@@ -1,0 +1,227 @@
+"""`linkcheck pte` as users run it, on programs made here: one fault each, every format, every status."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from linkcheck.cli.run import run
+from linkcheck.report import FORMATS
+from tests.executorch.samples import ENGINE, KEY, OTHER_ENGINE, good_program
+from tests.executorch.write_program import Delegate, Program, make_blob
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SCHEMAS = resources.files("linkcheck").joinpath("report/schemas")
+SCHEMA = json.loads(SCHEMAS.joinpath("pte-1.json").read_text("utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # so that no policy file of the checkout is found
+
+
+@pytest.fixture
+def pte(capfd: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    def pte(*arguments: str) -> Any:
+        status = run(["pte", *arguments, "--format", "json"])
+        document = json.loads(capfd.readouterr().out)
+        VALIDATOR.validate(document)
+        codes = sorted({finding["code"] for finding in document["findings"]})
+        unknown = sorted({check["code"] for check in document["checks"] if check["outcome"] == "unknown"})
+        return {**document, "status": status, "codes": codes, "unknown": unknown}
+
+    return pte
+
+
+def write(name: str, program: Program) -> str:
+    Path(name).write_bytes(program.to_bytes())
+    return name
+
+
+def one(blob: bytes, **named: bytes) -> Program:
+    """A program with one delegate."""
+    return Program({"forward": [Delegate(blob)]}, dict(named))
+
+
+def named(**changes: Any) -> Program:
+    """A program with one engine in its named data, and `changes`."""
+    return Program({"forward": [Delegate(make_blob(key=KEY))]}, {KEY: ENGINE}, **changes)
+
+
+def test_a_good_program_passes(pte: Callable[..., Any]) -> None:
+    document = pte(write("model.pte", good_program()))
+    assert (document["status"], document["outcome"], document["codes"]) == (0, "pass", [])
+    assert list(document)[:7] == ["schema", "profile", "outcome", "inputs", "checks", "findings", "summary"]
+    assert document["schema"] == "linkcheck/pte/1"
+    shared, inline = document["engines"]
+    assert shared["keys"] == [KEY]
+    assert shared["plan"] == "TensorRT 10.16.0.31 plan"
+    assert shared["sha256"] == KEY.removeprefix("tensorrt_engine_")
+    assert [(user["method"], user["delegate"]) for user in shared["used_by"]] == [("forward", 0), ("decode", 0)]
+    assert inline["size"] == len(OTHER_ENGINE)
+    blob = document["programs"][0]["delegates"][0]["blob"]
+    assert blob["bindings"][0] == {
+        "name": "x",
+        "is_input": True,
+        "dtype": "float16",
+        "shape": [1, 4],
+        "dynamic": True,
+        "device": "cpu",
+    }
+    assert blob["aliases"] == [{"output": "y", "input": "cache", "kind": "user"}]
+
+
+TWICE = Program({m: [Delegate(make_blob(ENGINE, inputs=(m,)))] for m in ("prefill", "decode")})
+
+
+@pytest.mark.parametrize(
+    ("program", "codes", "status"),
+    [
+        (TWICE, ["LC701"], 1),
+        (one(make_blob(ENGINE, KEY), **{KEY: OTHER_ENGINE}), ["LC702", "LC707"], 1),
+        (one(make_blob()), ["LC702"], 1),
+        (one(make_blob(key=KEY)), ["LC703"], 1),
+        (one(make_blob(key=KEY), **{KEY: b""}), ["LC703", "LC707"], 1),
+        (named(shift=8), ["LC704"], 1),
+        (one(b"TR03" + make_blob(ENGINE)[4:]), ["LC705"], 1),
+        (one(make_blob(ENGINE)[:-1]), ["LC705"], 1),
+        (one(make_blob(ENGINE), tensorrt_engine_1=OTHER_ENGINE), ["LC706"], 0),
+    ],
+    ids=["LC701", "LC702-both", "LC702-neither", "LC703", "LC703-empty", "LC704", "LC705", "LC705-cut", "LC706"],
+)
+def test_each_fault_is_found(pte: Callable[..., Any], program: Program, codes: list[str], status: int) -> None:
+    document = pte(write("model.pte", program))
+    assert (document["codes"], document["status"]) == (codes, status)
+
+
+def test_damage_of_a_named_engine_is_found_by_its_hash_only(pte: Callable[..., Any]) -> None:
+    content = named().to_bytes()
+    Path("model.pte").write_bytes(content[:-1] + b"X")
+    assert pte("model.pte")["codes"] == ["LC707"]
+    document = pte("model.pte", "--no-hash")
+    assert (document["status"], document["codes"]) == (0, [])
+    assert document["engines"][0]["sha256"] is None
+
+
+def test_an_engine_in_a_data_file_is_found_when_it_is_given(pte: Callable[..., Any]) -> None:
+    program = write("model.pte", one(make_blob(key=KEY)))
+    data = write("engines.ptd", Program(named={KEY: ENGINE}, is_data=True))
+    assert pte(program)["codes"] == ["LC703"]
+    assert pte(program, data)["status"] == 0
+    assert pte(data)["status"] == 0
+
+
+def test_what_is_no_program_could_not_be_checked(pte: Callable[..., Any], capfd: pytest.CaptureFixture[str]) -> None:
+    Path("model.pte").write_bytes(good_program().to_bytes()[:-1])
+    Path("notes.txt").write_text("a text, and no program")
+    document = pte("model.pte", "notes.txt", "missing.pte")
+    assert (document["status"], document["codes"], document["unknown"]) == (2, [], ["LC705"])
+    assert document["programs"] == []
+    assert run(["pte", "model.pte"]) == 2
+    assert re.search(r"model\.pte: malformed ExecuTorch file: .*: it is cut off$", capfd.readouterr().out, re.MULTILINE)
+
+
+def test_one_broken_file_hides_no_fault_of_another(pte: Callable[..., Any]) -> None:
+    Path("broken.pte").write_bytes(b"\0\0\0\0ET12")
+    document = pte("broken.pte", write("model.pte", TWICE))
+    assert (document["status"], document["codes"], document["unknown"]) == (1, ["LC701"], ["LC705"])
+
+
+def test_without_an_engine_nothing_was_checked(pte: Callable[..., Any]) -> None:
+    program = Program({"forward": [Delegate(b"xnn", "XnnpackBackend")]}, {"weight": b"1234"})
+    assert pte(write("model.pte", program))["outcome"] == "could-not-check"
+
+
+def test_rules_may_be_chosen_and_findings_waived(pte: Callable[..., Any]) -> None:
+    write("model.pte", TWICE)
+    assert pte("model.pte", "--ignore", "LC701")["status"] == 0
+    assert pte("model.pte", "--select", "LC703,LC704")["status"] == 0
+    assert {c["code"] for c in pte("model.pte", "--select", "LC703,LC704")["checks"]} == {"LC703", "LC704"}
+    waiver = '[[waiver]]\ncode = "{}"\npath = "*.pte"\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n'
+    extends = 'extends = ["executorch-caller-stream"]\n'
+    Path("linkcheck.toml").write_text(extends + waiver.format("LC701") + waiver.format("LC401"))
+    document = pte("model.pte")
+    assert document["status"] == 0
+    assert document["findings"][0]["waiver"]["code"] == "LC701"
+    assert document["codes"] == ["LC701"]  # and not LC901: the waiver for LC401 is none of this command's
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_every_format_tells_of_the_finding_and_none_changes_the_status(
+    format_name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write("model.pte", TWICE)
+    assert run(["pte", "model.pte", "--format", format_name]) == 1
+    printed = capfd.readouterr().out
+    assert "LC701" in printed
+    assert "engine-stored-twice" in printed
+
+
+def test_the_text_shows_methods_tensors_and_engines(capfd: pytest.CaptureFixture[str]) -> None:
+    write("model.pte", good_program())
+    assert run(["pte", "model.pte"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert re.fullmatch(r"model\.pte: ExecuTorch program, \d+ bytes, methods forward, decode, embed", lines[0])
+    assert "    in  x: float16[<=1, <=4]" in lines
+    assert "    out y: float32[8] on cuda:0, is cache updated in place (user)" in lines
+    assert KEY in lines
+    assert any(
+        re.match(r"  128 bytes at 0x\w+ of model\.pte, aligned to \d+, TensorRT 10\.16\.0\.31 plan,", x) for x in lines
+    )
+
+
+def test_markdown_has_a_table_of_the_engines(capfd: pytest.CaptureFixture[str]) -> None:
+    write("model.pte", good_program())
+    assert run(["pte", "model.pte", "--format", "markdown"]) == 0
+    assert f"| `{KEY}` | `model.pte` |" in capfd.readouterr().out
+
+
+def test_names_from_files_are_escaped(capfd: pytest.CaptureFixture[str], pte: Callable[..., Any]) -> None:
+    name = "a\n::error::b\x1b[2J"
+    program = Program(
+        {name: [Delegate(make_blob(ENGINE, f"tensorrt_engine_{name}"))]}, {f"tensorrt_engine_{name}": ENGINE}
+    )
+    write("model.pte", program)
+    for format_name in FORMATS:
+        run(["pte", "model.pte", "--format", format_name])
+        printed = capfd.readouterr().out
+        assert "\x1b" not in printed
+        assert not re.search(r"^::error::b", printed, re.MULTILINE)
+
+
+def test_the_report_takes_the_place_of_no_program(capfd: pytest.CaptureFixture[str]) -> None:
+    content = named().to_bytes()
+    Path("model.pte").write_bytes(content)
+    assert run(["pte", "model.pte", "--output", "model.pte"]) == 2
+    assert "would overwrite model.pte" in capfd.readouterr().err
+    assert Path("model.pte").read_bytes() == content
+
+
+# ---------------------------------------------------------------- the schema
+
+
+def test_the_schema_is_valid_and_strict() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["$id"] == "urn:linkcheck:schema:pte:1"
+    for part in [SCHEMA, *SCHEMA["$defs"].values()]:
+        if "properties" in part:
+            assert part["additionalProperties"] is False
+            assert sorted(part["required"]) == sorted(part["properties"])
+
+
+def test_a_report_is_the_same_in_both_schemas() -> None:
+    report = json.loads(SCHEMAS.joinpath("report-1.json").read_text("utf-8"))
+    assert {name: SCHEMA["$defs"][name] for name in report["$defs"]} == report["$defs"]
+    own = {"schema", "programs", "engines"}
+    assert {k: v for k, v in SCHEMA["properties"].items() if k not in own} == {
+        k: v for k, v in report["properties"].items() if k not in own
+    }

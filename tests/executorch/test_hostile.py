@@ -1,0 +1,267 @@
+"""Damaged and malicious programs: each ends in one error that names the file, soon and in little memory."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from linkcheck.api import check_programs
+from linkcheck.errors import MalformedProgramError, NotAProgramError, UnreadableFileError
+from linkcheck.executorch.limits import (
+    MAX_INSTRUCTIONS,
+    MAX_METADATA_MARKS,
+    MAX_METADATA_SIZE,
+    MAX_TABLES,
+    MAX_TENSORRT_DELEGATES,
+)
+from linkcheck.executorch.survey import survey_programs
+from linkcheck.model import Outcome
+from linkcheck.policy.settings import Settings
+from tests.executorch.samples import ENGINE, good_program
+from tests.executorch.write_program import Delegate, FlatbufferWriter, Number, Program, Repeated, Table, make_blob, wrap
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = good_program().to_bytes()
+DATA = Program(named={"tensorrt_engine_1": ENGINE, "b": b"12"}, is_data=True).to_bytes()
+SETTINGS = Settings(profile="test")
+#: A promise for an idle machine is a second; the tests' machine is busy.
+SECONDS = 5
+MEGABYTES = 64
+
+
+def refusal(path: Path, content: bytes) -> str:
+    """The one error of a file with `content`."""
+    path.write_bytes(content)
+    survey = survey_programs([str(path)])
+    ((named, error),) = survey.errors
+    assert named == str(path)
+    assert str(error).startswith(f"{path}: ")
+    assert "\n" not in str(error)
+    return str(error)
+
+
+def judge(path: Path, content: bytes) -> None:
+    """Whatever it comes to, it is a report, and every engine lies inside of the file."""
+    path.write_bytes(content)
+    verdict = check_programs([str(path)], settings=SETTINGS)
+    for engine in verdict.programs.engines:
+        assert 0 <= engine.place.offset <= engine.place.offset + engine.place.size <= len(content)
+
+
+@pytest.mark.parametrize("content", [GOOD, DATA], ids=["program", "data"])
+def test_every_truncation_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "cut.pte"
+    path.write_bytes(content)
+    for size in reversed(range(len(content))):
+        os.truncate(path, size)
+        (error,) = [error for _, error in survey_programs([str(path)]).errors]
+        assert isinstance(error, (MalformedProgramError, NotAProgramError)), size
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(flips=st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=4))
+def test_changed_bytes_are_judged_or_refused(tmp_path: Path, flips: list[tuple[int, int]]) -> None:
+    content = bytearray(GOOD)
+    for at, value in flips:
+        content[at] = value
+    judge(tmp_path / "x.pte", bytes(content))
+
+
+NUMBERS = st.sampled_from([0, 1, 3, 4, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFC, 0xFFFFFFFF])
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.integers(0, len(GOOD) // 4 - 1), number=NUMBERS, of_data=st.booleans())
+def test_wild_numbers_are_judged_or_refused(tmp_path: Path, at: int, number: int, of_data: bool) -> None:
+    content = bytearray(DATA if of_data else GOOD)
+    struct.pack_into("<I", content, 4 * at % (len(content) - 3), number)
+    judge(tmp_path / "x.pte", bytes(content))
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(identifier=st.sampled_from([b"ET12", b"FT01"]), root=st.integers(0, 80), noise=st.binary(max_size=300))
+def test_noise_is_judged_or_refused(tmp_path: Path, identifier: bytes, root: int, noise: bytes) -> None:
+    judge(tmp_path / "x.pte", struct.pack("<I", root) + identifier + noise)
+
+
+# ---------------------------------------------------------------- one fault each
+
+
+def flatbuffer(root: Table) -> bytes:
+    return FlatbufferWriter(b"ET12").write(root)
+
+
+def delegate(location: int, index: int) -> Table:
+    return {0: "TensorRTBackend", 1: {0: Number("b", location), 1: Number("I", index)}}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "it has 0 bytes"),
+        (b"PK\3\4" + bytes(60), "not ET12 or FT01"),
+        (b"\0\0\0\0ET13" + bytes(60), "a program of format ET13"),
+        (b"\0\0\0\0FT02" + bytes(60), "a data of format FT02"),
+        (b"\xff\xff\xff\xffET12" + bytes(60), "outside of the program"),
+        (b"\x10\0\0\0ET12" + bytes(60), "vtable of 0 bytes"),
+        (b"\x10\0\0\0ET12" + bytes(8) + struct.pack("<i", -0x7FFFFFFF) + bytes(60), "outside of the program"),
+        (b"\x10\0\0\0ET12" + bytes(8) + struct.pack("<i", 0x7FFFFFFF) + bytes(60), "outside of the program"),
+        (b"\x10\0\0\0ET12eh00" + struct.pack("<IQQ", 8, 0, 0) + bytes(60), "extended header says that it has 8 bytes"),
+        (b"\x10\0\0\0ET12eh00" + struct.pack("<IQQ", 24, 2**63, 0) + bytes(60), "it is cut off"),
+        (b"\x30\0\0\0FT01FH00" + bytes(60), "begins with b'FH00'"),
+        (b"\x30\0\0\0FT01FH01" + struct.pack("<I", 39) + bytes(60), "has 39 bytes, not 40"),
+        (b"\x30\0\0\0FT01FH01" + struct.pack("<IQQQQ", 40, 2**64 - 1, 2**64 - 1, 0, 0), "it is cut off"),
+        (b"\x30\0\0\0FT01FH01" + struct.pack("<IQQQQ", 40, 48, 0, 2**64 - 1, 2**64 - 1), "segments end at"),
+        (flatbuffer({4: [{0: Number("Q", 0), 1: Number("Q", 0)}]}), "no header says where they are"),
+        (wrap(b"ET12", {4: [{0: Number("Q", 2**64 - 1), 1: Number("Q", 2**64 - 1)}]}, b"x", 16), "the file ends at"),
+        (wrap(b"ET12", {7: [{0: "k", 1: Number("I", 2**32 - 1)}]}, b"x", 16), "is in segment 4294967295"),
+        (flatbuffer({1: [{0: "f", 7: [delegate(0, 0)]}]}), "backend_delegate_data 0 is asked for, but there are 0"),
+        (flatbuffer({1: [{0: "f", 7: [delegate(1, 0)]}]}), "is in segment 0, and there are 0"),
+        (flatbuffer({1: [{0: "f", 7: [delegate(7, 0)]}]}), "unknown location 7"),
+        (flatbuffer({1: [{0: "f", 7: [{0: "TensorRTBackend"}]}]}), "has no processed data"),
+        (flatbuffer({1: [{0: "f" * 70000}]}), "a name of 70000 bytes"),
+    ],
+)
+def test_each_fault_has_its_words(tmp_path: Path, content: bytes, words: str) -> None:
+    assert words in refusal(tmp_path / "x.pte", content)
+
+
+def test_a_count_that_does_not_fit_is_refused_before_anything_is_made_of_it(tmp_path: Path) -> None:
+    content = bytearray(flatbuffer({1: [{0: "forward"}]}))
+    at = content.index(struct.pack("<I", 7) + b"forward")
+    struct.pack_into("<I", content, at, 0xFFFFFFFF)
+    assert "has 4294967295 elements of 1 bytes" in refusal(tmp_path / "x.pte", bytes(content))
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    ((_, directory), (_, fifo), (_, missing)) = survey_programs(
+        [str(tmp_path), str(tmp_path / "fifo"), str(tmp_path / "missing")]
+    ).errors
+    assert "a directory" in str(directory)
+    assert "no regular file" in str(fifo)
+    assert isinstance(missing, UnreadableFileError)
+
+
+# ---------------------------------------------------------------- cost
+
+_PLAN: Table = {0: "f", 7: Repeated(delegate(0, 0), 50_000)}
+_CALL: Table = {0: Number("B", 2), 1: {0: Number("i", 5), 1: []}}
+_DEEP = b'{"io_bindings":[],"a":' + b"[" * 100_000
+_WIDE = b'{"io_bindings":[],"a":[' + b"{}," * 600_000 + b"{}]}"
+
+
+def blob(metadata: bytes) -> bytes:
+    size = len(metadata)
+    return b"TR01" + struct.pack("<IIIQQ", 32, size, -(-(32 + size) // 16) * 16, 0, 1) + metadata + bytes(16)
+
+
+COSTLY = {
+    "tables that are shared, two levels deep": flatbuffer({1: Repeated(_PLAN, 50_000), 3: [{0: b"TR01"}]}),
+    "more delegates than are listed": flatbuffer(
+        {1: [{0: "f", 7: Repeated(delegate(0, 0), MAX_TENSORRT_DELEGATES + 1)}], 3: [{0: make_blob(ENGINE)}]}
+    ),
+    "as many delegates as are listed, each with the same bad blob": flatbuffer(
+        {1: [{0: "f", 7: Repeated(delegate(0, 0), MAX_TENSORRT_DELEGATES)}], 3: [{0: b"TR01"}]}
+    ),
+    "a million instructions": flatbuffer(
+        {1: [{0: "f", 5: [{2: Repeated(_CALL, 1_000_000)}], 7: [delegate(0, 0)]}], 3: [{0: make_blob(ENGINE)}]}
+    ),
+    "named data that is all one entry": wrap(b"ET12", {7: Repeated({0: "k"}, 1_000_000), 4: [{}]}, b"x", 16),
+    "metadata that nests": flatbuffer({1: [{0: "f", 7: [delegate(0, 0)]}], 3: [{0: blob(_DEEP)}]}),
+    "metadata of many objects": flatbuffer({1: [{0: "f", 7: [delegate(0, 0)]}], 3: [{0: blob(_WIDE)}]}),
+    "metadata of 20 MB": flatbuffer({1: [{0: "f", 7: [delegate(0, 0)]}], 3: [{0: blob(b'"' + b"x" * 20_000_000)}]}),
+}
+
+
+@pytest.mark.parametrize("format_name", ["text", "json"])
+@pytest.mark.parametrize("content", COSTLY.values(), ids=COSTLY)
+def test_a_hostile_program_costs_little(tmp_path: Path, content: bytes, format_name: str) -> None:
+    (tmp_path / "x.pte").write_bytes(content)
+    seconds, megabytes, status = measure(tmp_path / "x.pte", "--format", format_name)
+    assert status in (1, 2)
+    assert seconds < SECONDS
+    assert megabytes < MEGABYTES
+
+
+#: Runs the command and says what it took, its imports included. Not the rusage of a child: that counts its parent's
+#: memory, too.
+_MEASURED = """
+import sys, time
+from linkcheck.cli.run import run
+status = run(sys.argv[1:])
+(peak,) = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]
+print(time.process_time(), int(peak) / 1024, status, file=sys.stderr)
+"""
+
+
+def measure(path: Path, *options: str) -> tuple[float, float, int]:
+    """CPU seconds and resident megabytes of the whole command, and its status."""
+    command = [sys.executable, "-c", _MEASURED, "pte", str(path), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    seconds, megabytes, status = done.stderr.split()[-3:]
+    return float(seconds), float(megabytes), int(status)
+
+
+def test_the_limits_are_those_that_the_costly_files_pass() -> None:
+    assert MAX_TABLES < 50_000 * 2
+    assert MAX_INSTRUCTIONS < 1_000_000
+    assert MAX_METADATA_SIZE < 20_000_000
+    assert MAX_METADATA_MARKS < 600_000
+
+
+def test_ten_gigabytes_are_checked_at_once_when_not_hashed(tmp_path: Path) -> None:
+    """A sparse file: the header and the tables of a real one, and engines that take no room on this disk."""
+    size = 5 << 30
+    head = wrap(
+        b"ET12",
+        {
+            1: [{0: "f", 7: [delegate(0, 0), delegate(0, 1)]}],
+            3: [{0: make_blob(key="tensorrt_engine_1")}, {0: make_blob(key="tensorrt_engine_2")}],
+            4: [{0: Number("Q", 0), 1: Number("Q", size)}, {0: Number("Q", size), 1: Number("Q", size - 4096)}],
+            7: [{0: "tensorrt_engine_1"}, {0: "tensorrt_engine_2", 1: Number("I", 1)}],
+        },
+        b"\0",
+        4096,
+    )
+    base = int.from_bytes(head[24:32], "little")
+    path = tmp_path / "large.pte"
+    path.write_bytes(head[:32] + (2 * size - 4096).to_bytes(8, "little") + head[40:])
+    os.truncate(path, base + 2 * size - 4096)
+    seconds, megabytes, status = measure(path, "--no-hash")
+    assert status == 0
+    assert seconds < 1
+    assert megabytes < MEGABYTES
+
+
+def test_metadata_that_is_not_read_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "x.pte"
+    path.write_bytes(COSTLY["metadata of 20 MB"])
+    report = check_programs([str(path)], settings=SETTINGS).report
+    assert [check.outcome for check in report.checks if check.code == "LC705"] == [Outcome.UNKNOWN]
+
+
+def test_a_program_that_changes_while_it_is_read_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.pte"
+    path.write_bytes(Program({"f": [Delegate(make_blob(ENGINE))]}).to_bytes())
+    from linkcheck.executorch import survey
+
+    read = survey.read_program
+
+    def read_and_change(file: survey.BlockFile) -> survey.ProgramFile:
+        program = read(file)
+        path.write_bytes(path.read_bytes() + b"more")
+        return program
+
+    monkeypatch.setattr(survey, "read_program", read_and_change)
+    ((_, error),) = survey_programs([str(path)]).errors
+    assert "it changed since it was first read" in str(error)

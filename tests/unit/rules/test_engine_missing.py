@@ -1,0 +1,40 @@
+"""LC703 engine-missing, on plain values."""
+
+from __future__ import annotations
+
+from linkcheck.model import Outcome
+from linkcheck.rules.engine_missing import check_programs
+from tests.unit.rules.candidates import SETTINGS
+from tests.unit.rules.programs import DATA_PATH, KEY, data, delegate, other_backend, place, program, together
+from tests.unit.rules.worlds import findings, only_finding, outcomes
+
+
+def test_finds_a_key_that_is_nowhere() -> None:
+    other = {"tensorrt_engine_1": place(), "weights": place(0x2000)}
+    finding = only_finding(check_programs(together(program(delegate(key=KEY), named=other)), SETTINGS))
+    assert f"runs the engine {KEY}, and there is no such key in model.pte" in finding.message
+    assert finding.evidence["engines"] == ["tensorrt_engine_1"]
+    assert "linkcheck pte model.pte DATA.ptd" in finding.remedy
+
+
+def test_finds_a_key_that_only_another_program_has() -> None:
+    files = (program(delegate(key=KEY)), program(named={KEY: place(path="b.pte")}, path="b.pte"))
+    assert len(findings(check_programs(together(*files), SETTINGS))) == 1
+
+
+def test_finds_an_entry_with_nothing_in_it() -> None:
+    programs = together(program(delegate(key=KEY), named={KEY: place(size=0)}))
+    assert "that entry is empty" in only_finding(check_programs(programs, SETTINGS)).message
+
+
+def test_passes_a_key_of_the_program_or_of_its_data() -> None:
+    programs = together(program(delegate(key=KEY), named={KEY: place()}))
+    assert outcomes(check_programs(programs, SETTINGS)) == [Outcome.PASS]
+    programs = together(data({KEY: place(path=DATA_PATH)}), program(delegate(key=KEY)))
+    assert Outcome.PASS in outcomes(check_programs(programs, SETTINGS))
+    assert findings(check_programs(programs, SETTINGS)) == []
+
+
+def test_cannot_see_engines_where_none_is_named() -> None:
+    for subject in (delegate(inline=place()), other_backend()):
+        assert outcomes(check_programs(together(program(subject)), SETTINGS)) == [Outcome.NOT_APPLICABLE]

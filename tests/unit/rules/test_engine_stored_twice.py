@@ -1,0 +1,69 @@
+"""LC701 engine-stored-twice, on plain values."""
+
+from __future__ import annotations
+
+from linkcheck.model import Location, Outcome
+from linkcheck.rules.engine_stored_twice import check_programs
+from tests.unit.rules.candidates import SETTINGS
+from tests.unit.rules.programs import (
+    DATA_PATH,
+    KEY,
+    PATH,
+    data,
+    delegate,
+    engine,
+    other_backend,
+    place,
+    program,
+    together,
+)
+from tests.unit.rules.worlds import checks, findings, only_finding, outcomes
+
+FIRST, SECOND = place(0x1000), place(0x2000)
+PREFILL, DECODE = delegate("prefill", inline=FIRST), delegate("decode", inline=SECOND)
+
+
+def test_finds_one_engine_in_two_blobs() -> None:
+    engines = (engine(FIRST, PREFILL), engine(SECOND, DECODE))
+    finding = only_finding(check_programs(together(program(PREFILL, DECODE), engines=engines), SETTINGS))
+    assert "64 bytes at 0x1000 of model.pte" in finding.message
+    assert "64 bytes at 0x2000 of model.pte" in finding.message
+    assert "used by decode.delegates[0]" in finding.message
+    assert finding.primary == Location(PATH, "the engine of decode.delegates[0]")
+    assert finding.evidence["sha256"] == 32 * "ab"
+
+
+def test_finds_one_engine_in_the_program_and_in_its_data_once() -> None:
+    there = place(0x100, path=DATA_PATH)
+    files = (program(PREFILL), data({KEY: there}))
+    engines = (engine(FIRST, PREFILL), engine(there, keys=(KEY,)))
+    finding = only_finding(check_programs(together(*files, engines=engines), SETTINGS))
+    assert finding.primary == Location(DATA_PATH, KEY)
+
+
+def test_passes_different_engines_and_one_that_is_shared() -> None:
+    engines = (engine(FIRST, PREFILL, DECODE), engine(SECOND, digest="cd"))
+    results = check_programs(together(program(PREFILL, DECODE), engines=engines), SETTINGS)
+    assert checks(results) == [(PATH, Outcome.PASS, "2 engines, each is stored once")]
+
+
+def test_passes_two_programs_that_nothing_loads_together() -> None:
+    other = delegate(inline=place(0x1000, path="other.pte"), path="other.pte")
+    files = (program(PREFILL), program(other, path="other.pte"))
+    engines = (engine(FIRST, PREFILL), engine(place(0x1000, path="other.pte"), other))
+    assert findings(check_programs(together(*files, engines=engines), SETTINGS)) == []
+
+
+def test_cannot_see_whether_engines_that_agree_in_samples_are_one_without_reading_them() -> None:
+    engines = (engine(FIRST, PREFILL, digest=None), engine(SECOND, DECODE, digest=None))
+    programs = together(program(PREFILL, DECODE), engines=engines, hashed=False)
+    ((_, outcome, reason),) = checks(check_programs(programs, SETTINGS))
+    assert outcome is Outcome.UNKNOWN
+    assert "--no-hash" in reason
+    engines = (engine(FIRST, PREFILL, digest=None), engine(SECOND, DECODE, digest=None, sample="t"))
+    programs = together(program(PREFILL, DECODE), engines=engines, hashed=False)
+    assert outcomes(check_programs(programs, SETTINGS)) == [Outcome.PASS]
+
+
+def test_does_not_apply_without_engines() -> None:
+    assert outcomes(check_programs(together(program(other_backend())), SETTINGS)) == [Outcome.NOT_APPLICABLE]
