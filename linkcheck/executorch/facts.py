@@ -113,6 +113,11 @@ class ProgramFile(Value):
     named_data: tuple[NamedData, ...] = ()
 
     @property
+    def is_data(self) -> bool:
+        """Whether it is a .ptd, which holds named data and no method."""
+        return self.kind is ProgramKind.DATA
+
+    @property
     def tensorrt_delegates(self) -> tuple[Delegate, ...]:
         """The delegates that have engines."""
         return tuple(delegate for delegate in self.delegates if delegate.is_tensorrt)
@@ -134,6 +139,11 @@ class Engine(Value):
     digest: str | None = None
 
     @property
+    def is_aligned(self) -> bool:
+        """Whether it begins where the delegate wants it."""
+        return self.place.alignment >= ENGINE_ALIGNMENT
+
+    @property
     def name(self) -> str:
         """Its key, or whose blob it is in."""
         return self.keys[0] if self.keys else f"the engine of {self.users[0].name}" if self.users else str(self.place)
@@ -149,5 +159,5 @@ class ProgramSet(Value):
 
     def find(self, key: str, program: ProgramFile) -> NamedData | None:
         """The entry that `program` gets for `key`: its own, or that of a data file."""
-        sources = (program, *(file for file in self.files if file.kind is ProgramKind.DATA and file is not program))
+        sources = (program, *(file for file in self.files if file.is_data and file is not program))
         return next((entry for file in sources for entry in file.named_data if entry.key == key), None)

@@ -44,9 +44,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.executorch.blob import KEY_PREFIX
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
-from linkcheck.rules.engines import name_place, name_users, skip_program
+from linkcheck.rules.engines import digest_in, name_place, name_users, skip_program
 from linkcheck.rules.rule import Rule, RuleMeta
 
 if TYPE_CHECKING:
@@ -73,8 +72,8 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
     for engine in programs.engines:
         for key in engine.keys:
             subject = f"{engine.place.path}: {key}"
-            wanted = key.removeprefix(KEY_PREFIX)
-            if wanted == key or len(wanted) != 64 or wanted.strip("0123456789abcdef"):
+            wanted = digest_in(key)
+            if wanted is None:
                 yield Check(META.code, subject, Outcome.NOT_APPLICABLE, "the key holds no SHA-256")
             elif engine.digest is None:
                 yield Check(META.code, subject, Outcome.NOT_APPLICABLE, "engines are not hashed (--no-hash)")

@@ -45,7 +45,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.executorch.facts import ENGINE_ALIGNMENT
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
 from linkcheck.rules.engines import name_place, name_users, skip_program
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -69,13 +68,13 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
             yield skip_program(META.code, program)
     for engine in programs.engines:
         place = engine.place
-        if place.alignment >= ENGINE_ALIGNMENT:
+        if engine.is_aligned:
             yield Check(META.code, f"{place.path}: {engine.name}", Outcome.PASS)
             continue
         consequence = (
-            f"The delegate asks for {ENGINE_ALIGNMENT} and does not load it (InvalidProgram)."
+            "The delegate asks for 16 and does not load it (InvalidProgram)."
             if engine.keys
-            else f"The blob's format promises {ENGINE_ALIGNMENT}, and TensorRT may read it as if it were."
+            else "The blob's format promises 16, and TensorRT may read it as if it were."
         )
         yield Finding(
             code=META.code,

@@ -46,7 +46,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.executorch.facts import ProgramKind
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
 from linkcheck.rules.engines import delegates_with_blobs, find_program, name_delegate, skip_program, subject_of
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -82,7 +81,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
         if entry is not None and entry.place.size:
             yield Check(META.code, subject_of(delegate), Outcome.PASS)
             continue
-        searched = [file.path for file in programs.files if file is program or file.kind is ProgramKind.DATA]
+        searched = [file.path for file in programs.files if file is program or file.is_data]
         fault = "that entry is empty" if entry is not None else f"there is no such key in {' or '.join(searched)}"
         keys: list[Json] = [named.key for named in program.named_data if named.is_engine]
         yield Finding(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.executorch.facts import ProgramKind
 from linkcheck.model import Check, Outcome, one_line
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ SHARED_ENGINE = (
 
 def skip_program(code: str, program: ProgramFile) -> Check:
     """The check of a file in which there is nothing to look at."""
-    what = "TensorRT delegate" if program.kind is ProgramKind.PROGRAM else "engine"
+    what = "engine" if program.is_data else "TensorRT delegate"
     return Check(code, program.path, Outcome.NOT_APPLICABLE, f"the file has no {what}")
 
 
@@ -42,6 +41,14 @@ def name_users(engine: Engine) -> str:
     return f"used by {' and '.join(one_line(user.name) for user in engine.users)}"
 
 
+def digest_in(key: str) -> str | None:
+    """The SHA-256 that an engine's `key` says its bytes have; None when it says none."""
+    from linkcheck.executorch.blob import KEY_PREFIX
+
+    digest = key.removeprefix(KEY_PREFIX)
+    return digest if digest != key and len(digest) == 64 and not digest.strip("0123456789abcdef") else None
+
+
 def subject_of(delegate: Delegate) -> str:
     """The subject of a check of one delegate."""
     return f"{delegate.path}: {delegate.name}"
@@ -49,7 +56,7 @@ def subject_of(delegate: Delegate) -> str:
 
 def engines_of(program: ProgramFile, programs: ProgramSet) -> tuple[Engine, ...]:
     """The engines that are in the file or, for a program, in the data files that serve it."""
-    paths = {program.path, *(file.path for file in programs.files if file.kind is ProgramKind.DATA)}
+    paths = {program.path, *(file.path for file in programs.files if file.is_data)}
     return tuple(engine for engine in programs.engines if engine.place.path in paths)
 
 

@@ -45,7 +45,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.executorch.facts import ProgramKind
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
 from linkcheck.rules.engines import name_place, skip_program
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -62,7 +61,7 @@ META = RuleMeta("LC706", "unused-engine", "the named data has an engine that no 
 
 def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a finding for each named engine that nobody names; `settings` do not matter."""
-    given = any(file.kind is ProgramKind.PROGRAM for file in programs.files)
+    given = not all(file.is_data for file in programs.files)
     unread = [d for file in programs.files for d in file.tensorrt_delegates if d.blob is None]
     for program in programs.files:
         if not any(entry.is_engine for entry in program.named_data):

@@ -179,6 +179,16 @@ def test_the_text_shows_methods_tensors_and_engines(capfd: pytest.CaptureFixture
     )
 
 
+def test_the_page_shows_what_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "pte.md").read_text("utf-8")
+    program = good_program()
+    del program.methods["embed"]
+    write("model.pte", program)
+    run(["pte", "model.pte"])
+    shortened = re.sub(r"([0-9a-f]{4})[0-9a-f]{60}", r"\1…", capfd.readouterr().out)
+    assert f"```text\n{shortened}```\n" in page
+
+
 def test_markdown_has_a_table_of_the_engines(capfd: pytest.CaptureFixture[str]) -> None:
     write("model.pte", good_program())
     assert run(["pte", "model.pte", "--format", "markdown"]) == 0

@@ -21,6 +21,7 @@ from linkcheck.executorch.limits import (
     MAX_TABLES,
     MAX_TENSORRT_DELEGATES,
 )
+from linkcheck.executorch.program import read_program
 from linkcheck.executorch.survey import survey_programs
 from linkcheck.model import Outcome
 from linkcheck.policy.settings import Settings
@@ -29,6 +30,9 @@ from tests.executorch.write_program import Delegate, FlatbufferWriter, Number, P
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from linkcheck.executorch.block_file import BlockFile
+    from linkcheck.executorch.facts import ProgramFile
 
 GOOD = good_program().to_bytes()
 DATA = Program(named={"tensorrt_engine_1": ENGINE, "b": b"12"}, is_data=True).to_bytes()
@@ -253,15 +257,12 @@ def test_metadata_that_is_not_read_is_unknown(tmp_path: Path) -> None:
 def test_a_program_that_changes_while_it_is_read_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.pte"
     path.write_bytes(Program({"f": [Delegate(make_blob(ENGINE))]}).to_bytes())
-    from linkcheck.executorch import survey
 
-    read = survey.read_program
-
-    def read_and_change(file: survey.BlockFile) -> survey.ProgramFile:
-        program = read(file)
+    def read_and_change(file: BlockFile) -> ProgramFile:
+        program = read_program(file)
         path.write_bytes(path.read_bytes() + b"more")
         return program
 
-    monkeypatch.setattr(survey, "read_program", read_and_change)
+    monkeypatch.setattr("linkcheck.executorch.survey.read_program", read_and_change)
     ((_, error),) = survey_programs([str(path)]).errors
     assert "it changed since it was first read" in str(error)

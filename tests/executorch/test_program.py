@@ -166,8 +166,8 @@ def executorch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def decompile(executorch: Path, schema: str, path: Path) -> Any:
     """The file as JSON, by flatc and ExecuTorch's schema."""
     package = executorch / "executorch"
-    flatc = [package / "data" / "bin" / "flatc", "--json", "--strict-json", "--defaults-json", "--raw-binary"]
-    subprocess.run([*flatc, "-o", path.parent, package / schema, "--", path], check=True)
+    flatc = [str(package / "data" / "bin" / "flatc"), "--json", "--strict-json", "--defaults-json", "--raw-binary"]
+    subprocess.run([*flatc, "-o", str(path.parent), str(package / schema), "--", str(path)], check=True)
     return json.loads(path.with_suffix(".json").read_text())
 
 
@@ -198,7 +198,8 @@ def test_flatc_reads_the_same_program(executorch: Path, path: Path) -> None:
 
 
 def _calls(instruction: Any, index: int) -> bool:
-    return instruction["instr_args_type"] == "DelegateCall" and instruction["instr_args"]["delegate_index"] == index
+    arguments = instruction["instr_args"]
+    return bool(instruction["instr_args_type"] == "DelegateCall" and arguments["delegate_index"] == index)
 
 
 @pytest.mark.network

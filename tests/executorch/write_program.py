@@ -199,7 +199,8 @@ class Program:
         """The file."""
         segments: list[bytes] = []
         placed: dict[bytes, int] = {}
-        plans, inline = [], []
+        plans: list[Table] = []
+        inline: list[Table] = []
         for name, delegates in self.methods.items():
             described = []
             for delegate in delegates:

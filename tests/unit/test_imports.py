@@ -60,6 +60,7 @@ UNWANTED = {
     "linkcheck.report.markdown": "only for --format markdown",
     "linkcheck.report.github": "only for --format github",
     "linkcheck.cli.prebuilt": "another command",
+    "linkcheck.executorch.facts": "only for pte",
 }
 
 _STATE = (

@@ -11,6 +11,7 @@ import pytest
 from linkcheck.model import Severity
 from linkcheck.rules import ALL_RULES
 from tests.console import run_blocks, sections
+from tests.executorch import write_program
 from tests.programs.build import SOURCES
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def reader(tmp_path: Path) -> Path:
     for name in ("caller_stream.h", "caller_stream.cpp", "delegate.h", "delegate.cpp"):
         shutil.copy(SOURCES / name, tmp_path)
     (tmp_path / "runner.cpp").write_text(RUNNER, encoding="utf-8")
+    shutil.copy(write_program.__file__, tmp_path)
     return tmp_path
 
 
