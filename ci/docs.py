@@ -34,8 +34,8 @@ _INDEX = """\
 `linkcheck rules` prints this list, and `linkcheck explain CODE` one of the pages. `--select` and `--ignore` take codes
 or the beginning of codes: `--ignore LC9`, for example.
 
-LC1xx look at one file, LC2xx at the libraries a file needs, LC3xx at its symbols, LC4xx at the process as a whole, LC7xx
-at the engines in ExecuTorch programs (`linkcheck pte`), and LC9xx at the policy.
+LC1xx look at one file, LC2xx at the libraries a file needs, LC3xx at its symbols, LC4xx at the process as a whole,
+LC7xx at the engines in ExecuTorch programs (`linkcheck pte`), and LC9xx at the policy.
 
 Each page has a part *Bad*, which the rule reports, and a part *Good*, which it does not. The tests run the commands of
 both as they stand there. `caller_stream.cpp`, `delegate.cpp` and their headers are those of
