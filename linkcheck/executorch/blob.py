@@ -26,6 +26,7 @@ MAGIC_WITH_ALIASES = b"TR02"
 #: magic, u32 metadata offset, u32 metadata size, u32 engine offset, u64 engine size, 8 reserved bytes.
 HEADER = struct.Struct("<4sIIIQ8s")
 _RESERVED = b"\x01" + bytes(7)
+#: Of an inline engine from the blob's start, and of a named one in memory: the delegate refuses others.
 ENGINE_ALIGNMENT = 16
 #: What an engine of the named data is called; the rest is the SHA-256 of its bytes in hexadecimal digits.
 KEY_PREFIX = "tensorrt_engine_"

@@ -18,6 +18,8 @@ from linkcheck.executorch.flatbuffer import Flatbuffer
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from linkcheck.executorch.block_file import BlockFile
     from linkcheck.executorch.flatbuffer import Table
 
@@ -130,4 +132,17 @@ def _read_segments(file: BlockFile, root: Table, field: int, extent: _Extent) ->
                 f"{table.what} has bytes {offset:#x} to {offset + size:#x}, and the file ends at {file.size:#x}"
             )
         segments.append(Place(file.path, offset, size))
+    refuse_overlaps(file, segments, "segments")
     return tuple(segments)
+
+
+def refuse_overlaps(file: BlockFile, places: Iterable[Place], what: str) -> None:
+    """Raise MalformedProgramError when two of `places` share some of their bytes, but not all.
+
+    Writers put them one behind the other; and without overlaps hashing all of them costs no more than the file has.
+    """
+    end = 0
+    for place in sorted(set(places), key=lambda place: (place.offset, place.size)):
+        if place.size and place.offset < end:
+            raise file.malformed(f"two of its {what} overlap at {place.offset:#x}")
+        end = max(end, place.offset + place.size)

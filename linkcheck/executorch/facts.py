@@ -5,16 +5,16 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from linkcheck.executorch.blob import KEY_PREFIX
+from linkcheck.executorch.blob import ENGINE_ALIGNMENT, KEY_PREFIX
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from linkcheck.executorch.blob import Metadata
 
 #: The id under which the delegate's backend is registered, here and in torch_tensorrt.
 TENSORRT_BACKEND = "TensorRTBackend"
-#: What the delegate asks of the address of a named engine, and the format of an inline one.
-ENGINE_ALIGNMENT = 16
 
 
 class ProgramKind(Enum):
@@ -157,7 +157,18 @@ class ProgramSet(Value):
     #: Whether engines were hashed.
     hashed: bool
 
-    def find(self, key: str, program: ProgramFile) -> NamedData | None:
-        """The entry that `program` gets for `key`: its own, or that of a data file."""
-        sources = (program, *(file for file in self.files if file.is_data and file is not program))
-        return next((entry for file in sources for entry in file.named_data if entry.key == key), None)
+
+class NamedDataIndex:
+    """Looks keys up as a program does that is loaded with all data files: its own named data first, then theirs."""
+
+    def __init__(self, files: Iterable[ProgramFile]) -> None:
+        self._own: dict[str, dict[str, NamedData]] = {}
+        self._shared: dict[str, NamedData] = {}
+        for file in files:
+            entries = self._shared if file.is_data else self._own.setdefault(file.path, {})
+            for entry in file.named_data:
+                entries.setdefault(entry.key, entry)
+
+    def find(self, key: str, path: str) -> NamedData | None:
+        """The entry that the program at `path` gets for `key`."""
+        return self._own.get(path, {}).get(key) or self._shared.get(key)

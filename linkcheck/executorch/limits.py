@@ -27,6 +27,10 @@ MAX_INSTRUCTIONS = 1 << 15
 MAX_DELEGATES = 1 << 12
 MAX_TENSORRT_DELEGATES = 1 << 10
 
+#: Entries of a file's named data, and how many of them may be called like engines. Bounds program.py.
+MAX_NAMED_DATA = 1 << 14
+MAX_NAMED_ENGINES = 1 << 10
+
 #: Bytes of a name: a method, a backend, a key. Bounds flatbuffer.py.
 MAX_NAME_LENGTH = 1 << 16
 

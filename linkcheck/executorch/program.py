@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedBlobError
-from linkcheck.executorch.blob import HEADER, read_layout, read_metadata
-from linkcheck.executorch.container import open_container
+from linkcheck.executorch.blob import HEADER, KEY_PREFIX, read_layout, read_metadata
+from linkcheck.executorch.container import open_container, refuse_overlaps
 from linkcheck.executorch.facts import (
     TENSORRT_BACKEND,
     Argument,
@@ -28,6 +28,8 @@ from linkcheck.executorch.limits import (
     MAX_INSTRUCTIONS,
     MAX_METADATA_MARKS,
     MAX_METADATA_SIZE,
+    MAX_NAMED_DATA,
+    MAX_NAMED_ENGINES,
     MAX_TENSORRT_DELEGATES,
 )
 from linkcheck.value import replace
@@ -91,19 +93,27 @@ def read_program(file: BlockFile) -> ProgramFile:
         return ProgramFile(file.path, container.kind, file.size, named_data=named_data)
     reader = _ProgramReader(file, container)
     plans = list(container.root.tables(_PROGRAM_PLANS, "method"))
+    delegates = tuple(delegate for plan in plans for delegate in reader.read_delegates(plan))
+    inline = (delegate.blob.inline for delegate in delegates if delegate.blob is not None)
+    refuse_overlaps(file, (place for place in inline if place is not None), "engines")
     return ProgramFile(
         file.path,
         container.kind,
         file.size,
         methods=tuple(plan.text(_PLAN_NAME) for plan in plans),
-        delegates=tuple(delegate for plan in plans for delegate in reader.read_delegates(plan)),
+        delegates=delegates,
         named_data=tuple(_read_named_data(file, container, _PROGRAM_NAMED_DATA)),
     )
 
 
 def _read_named_data(file: BlockFile, container: Container, field: int) -> Iterator[NamedData]:
-    for table in container.root.tables(field, "named data"):
+    engines = 0
+    for index, table in enumerate(container.root.tables(field, "named data")):
         key = table.text(_NAMED_KEY)
+        engines += key.startswith(KEY_PREFIX)
+        if index >= MAX_NAMED_DATA or engines > MAX_NAMED_ENGINES:
+            limit = f"{MAX_NAMED_DATA} entries, or {MAX_NAMED_ENGINES} engines"
+            raise file.malformed(f"its named data has more than {limit}, which we do not list")
         yield NamedData(key, _find_segment(file, container, table.number(_NAMED_SEGMENT, 4), table.what))
 
 

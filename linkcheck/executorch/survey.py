@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedProgramError, NotAProgramError, UnreadableFileError
 from linkcheck.executorch.block_file import BlockFile
-from linkcheck.executorch.facts import Engine, ProgramSet
+from linkcheck.executorch.facts import Engine, NamedDataIndex, ProgramSet
 from linkcheck.executorch.limits import SAMPLE_SIZE
 from linkcheck.executorch.plan import describe_plan
 from linkcheck.executorch.program import read_program
@@ -47,18 +47,21 @@ def survey_programs(paths: Sequence[str], *, hashed: bool = True) -> Survey:
             errors.append((path, error))
     programs = ProgramSet(tuple(files), (), hashed)
     engines: list[Engine] = []
-    for place, (keys, users) in _find_engines(programs).items():
+    found = _find_engines(programs)
+    for path, stamp in stamps.items():
+        here = [place for place in found if place.path == path]
         try:
-            with BlockFile(place.path, stamps[place.path]) as file:
-                engines.append(_examine(file, place, keys, users, hashed=hashed))
+            with BlockFile(path, stamp) as file:
+                engines += [_examine(file, place, *found[place], hashed=hashed) for place in here]
         except (NotAProgramError, UnreadableFileError) as error:  # what was read of it holds no longer
-            errors.append((place.path, error))
+            errors.append((path, error))
     return Survey(replace(programs, engines=tuple(engines)), tuple(errors))
 
 
 def _find_engines(programs: ProgramSet) -> dict[Place, tuple[list[str], list[Delegate]]]:
     """Each place that holds an engine, with the keys that lead there and the delegates that use it."""
     engines: dict[Place, tuple[list[str], list[Delegate]]] = {}
+    named_data = NamedDataIndex(programs.files)
     for file in programs.files:
         for entry in file.named_data:
             if entry.is_engine:
@@ -69,7 +72,7 @@ def _find_engines(programs: ProgramSet) -> dict[Place, tuple[list[str], list[Del
             if delegate.blob.inline is not None:
                 engines.setdefault(delegate.blob.inline, ([], []))[1].append(delegate)
             key = delegate.blob.metadata.engine_key
-            found = None if key is None else programs.find(key, file)
+            found = None if key is None else named_data.find(key, file.path)
             if found is not None:
                 keys, users = engines.setdefault(found.place, ([], []))
                 _add(keys, found.key)

@@ -47,7 +47,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
-from linkcheck.rules.engines import delegates_with_blobs, find_program, name_delegate, skip_program, subject_of
+from linkcheck.rules.engines import delegates_with_blobs, name_delegate, skip_program, subject_of
+from linkcheck.rules.long_lists import MOST_SHOWN, as_evidence, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
 
 if TYPE_CHECKING:
@@ -68,22 +69,27 @@ META = RuleMeta(
 
 def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a finding for each engine that is named and not there; `settings` do not matter."""
+    from linkcheck.executorch.facts import NamedDataIndex
+
+    named_data = NamedDataIndex(programs.files)
+    known: dict[str, list[Json]] = {}
     for program in programs.files:
+        known[program.path] = [*[entry.key for entry in program.named_data if entry.is_engine][:MOST_SHOWN]]
         if not program.tensorrt_delegates:
             yield skip_program(META.code, program)
+    data = [file.path for file in programs.files if file.is_data]
     for delegate in delegates_with_blobs(programs):
         key = None if delegate.blob is None else delegate.blob.metadata.engine_key
         if key is None:
             yield Check(META.code, subject_of(delegate), Outcome.NOT_APPLICABLE, "the blob names no engine")
             continue
-        program = find_program(delegate.path, programs)
-        entry = programs.find(key, program)
+        entry = named_data.find(key, delegate.path)
         if entry is not None and entry.place.size:
             yield Check(META.code, subject_of(delegate), Outcome.PASS)
             continue
-        searched = [file.path for file in programs.files if file is program or file.is_data]
-        fault = "that entry is empty" if entry is not None else f"there is no such key in {' or '.join(searched)}"
-        keys: list[Json] = [named.key for named in program.named_data if named.is_engine]
+        searched = (delegate.path, *data)
+        where = " or ".join(shorten(searched))
+        fault = "that entry is empty" if entry is not None else f"there is no such key in {where}"
         yield Finding(
             code=META.code,
             name=META.name,
@@ -99,7 +105,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
                 "Otherwise export again, and hand the named data on to the writer of the program."
             ),
             primary=Location(delegate.path, delegate.name),
-            evidence={"engine_key": key, "engines": keys, "searched": [*searched]},
+            evidence={"engine_key": key, "engines": known[delegate.path], "searched": as_evidence(searched)},
         )
 
 

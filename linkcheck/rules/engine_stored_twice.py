@@ -48,6 +48,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
 from linkcheck.rules.engines import SHARED_ENGINE, engines_of, name_place, name_users, skip_program
+from linkcheck.rules.long_lists import MOST_IN_EVIDENCE, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
 
 
 def _judge(group: list[Engine], path: str, *, hashed: bool) -> RuleResult:
-    listed = "; ".join(f"{name_place(e.place)} ({one_line(e.name)}, {name_users(e)})" for e in group)
+    listed = "; ".join(shorten([f"{name_place(e.place)} ({one_line(e.name)}, {name_users(e)})" for e in group]))
     size = group[0].place.size
     if not hashed:
         reason = f"engines of the same size may be one, and --no-hash keeps them from being compared: {listed}"
@@ -100,11 +101,11 @@ def _judge(group: list[Engine], path: str, *, hashed: bool) -> RuleResult:
         ),
         remedy=SHARED_ENGINE,
         primary=Location(others[0].place.path, others[0].name),
-        related=tuple(Location(e.place.path, e.name) for e in (first, *others[1:])),
+        related=tuple(Location(e.place.path, e.name) for e in (first, *others[1 : MOST_IN_EVIDENCE + 1])),
         evidence={
             "sha256": first.digest,
             "size": size,
-            "places": [{"path": e.place.path, "offset": e.place.offset} for e in group],
+            "places": [{"path": e.place.path, "offset": e.place.offset} for e in group[:MOST_IN_EVIDENCE]],
         },
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Outcome, one_line
+from linkcheck.rules.long_lists import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,7 @@ def name_users(engine: Engine) -> str:
     """Such as "used by forward.delegates[0] and decode.delegates[0]"."""
     if not engine.users:
         return "used by no delegate"
-    return f"used by {' and '.join(one_line(user.name) for user in engine.users)}"
+    return f"used by {' and '.join(shorten([one_line(user.name) for user in engine.users]))}"
 
 
 def digest_in(key: str) -> str | None:
@@ -66,8 +67,3 @@ def delegates_with_blobs(programs: ProgramSet) -> Iterator[Delegate]:
         for delegate in program.tensorrt_delegates:
             if delegate.blob is not None:
                 yield delegate
-
-
-def find_program(path: str, programs: ProgramSet) -> ProgramFile:
-    """The file at `path`, which is one of `programs`."""
-    return next(program for program in programs.files if program.path == path)

@@ -104,6 +104,10 @@ def flatbuffer(root: Table) -> bytes:
     return FlatbufferWriter(b"ET12").write(root)
 
 
+def segment(offset: int, size: int) -> Table:
+    return {0: Number("Q", offset), 1: Number("Q", size)}
+
+
 def delegate(location: int, index: int) -> Table:
     return {0: "TensorRTBackend", 1: {0: Number("b", location), 1: Number("I", index)}}
 
@@ -127,6 +131,8 @@ def delegate(location: int, index: int) -> Table:
         (b"\x30\0\0\0FT01FH01" + struct.pack("<IQQQQ", 40, 48, 0, 2**64 - 1, 2**64 - 1), "segments end at"),
         (flatbuffer({4: [{0: Number("Q", 0), 1: Number("Q", 0)}]}), "no header says where they are"),
         (wrap(b"ET12", {4: [{0: Number("Q", 2**64 - 1), 1: Number("Q", 2**64 - 1)}]}, b"x", 16), "the file ends at"),
+        (wrap(b"ET12", {4: [segment(0, 9), segment(8, 8)]}, bytes(16), 16), "two of its segments overlap"),
+        (wrap(b"ET12", {4: [segment(0, 9), segment(8, 1)]}, bytes(16), 16), "two of its segments overlap"),
         (wrap(b"ET12", {7: [{0: "k", 1: Number("I", 2**32 - 1)}]}, b"x", 16), "is in segment 4294967295"),
         (flatbuffer({1: [{0: "f", 7: [delegate(0, 0)]}]}), "backend_delegate_data 0 is asked for, but there are 0"),
         (flatbuffer({1: [{0: "f", 7: [delegate(1, 0)]}]}), "is in segment 0, and there are 0"),
@@ -179,6 +185,20 @@ COSTLY = {
     ),
     "a million instructions": flatbuffer(
         {1: [{0: "f", 5: [{2: Repeated(_CALL, 1_000_000)}], 7: [delegate(0, 0)]}], 3: [{0: make_blob(ENGINE)}]}
+    ),
+    "more engines than are listed, in one place": wrap(
+        b"ET12", {7: Repeated({0: "tensorrt_engine_1"}, 10_000), 4: [segment(0, 1)]}, b"x", 16
+    ),
+    "many keys, looked for in many entries": wrap(
+        b"ET12",
+        {
+            1: [{0: "f", 7: [delegate(0, number) for number in range(1000)]}],
+            3: [{0: make_blob(key=f"tensorrt_engine_{number}")} for number in range(1000)],
+            4: [segment(0, 1)],
+            7: Repeated({0: "weight"}, 16_000),
+        },
+        b"x",
+        16,
     ),
     "named data that is all one entry": wrap(b"ET12", {7: Repeated({0: "k"}, 1_000_000), 4: [{}]}, b"x", 16),
     "metadata that nests": flatbuffer({1: [{0: "f", 7: [delegate(0, 0)]}], 3: [{0: blob(_DEEP)}]}),
@@ -245,6 +265,12 @@ def test_ten_gigabytes_are_checked_at_once_when_not_hashed(tmp_path: Path) -> No
     assert status == 0
     assert seconds < 1
     assert megabytes < MEGABYTES
+
+
+def test_segments_may_be_one_and_the_same_or_empty(tmp_path: Path) -> None:
+    path = tmp_path / "x.pte"
+    path.write_bytes(wrap(b"ET12", {4: [segment(0, 16), segment(0, 16), segment(3, 0)]}, bytes(16), 16))
+    assert survey_programs([str(path)]).errors == ()
 
 
 def test_metadata_that_is_not_read_is_unknown(tmp_path: Path) -> None:
