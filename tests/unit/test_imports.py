@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.executorch import samples
+
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 #: Module -> why a check that passes must not import it. Times are whole imports on the machine of docs/performance.md.
@@ -118,6 +120,14 @@ def test_a_failing_check_imports_no_heavy_package_either(good_program: Path) -> 
         assert not list_imports(code, good_program.parent) & {"lief", "elftools", "dataclasses", "json"}
     finally:
         (good_program.parent / "elsewhere.so").rename(good_program.parent / "libextension_cuda.so")
+
+
+def test_a_check_of_a_program_imports_nothing_of_executorch(tmp_path: Path) -> None:
+    (tmp_path / "model.pte").write_bytes(samples.good_program().to_bytes())
+    imported = list_imports("from linkcheck.cli.run import run\nassert run(['pte', 'model.pte']) == 0", tmp_path)
+    assert "linkcheck.executorch.survey" in imported
+    ours = {"linkcheck.executorch.backend", "linkcheck.executorch.engine_file", "linkcheck.verification"}
+    assert not imported & {"executorch", "torch", "lief", "elftools", "dataclasses", "subprocess", "tempfile", *ours}
 
 
 @pytest.mark.parametrize("name", [name for name in UNWANTED if name.startswith("linkcheck.")])
