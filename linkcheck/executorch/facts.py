@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING
 
+from linkcheck.choice import Choice
 from linkcheck.executorch.blob import ENGINE_ALIGNMENT, KEY_PREFIX
 from linkcheck.value import Value
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TENSORRT_BACKEND = "TensorRTBackend"
 
 
-class ProgramKind(Enum):
+class ProgramKind(Choice):
     """What an ExecuTorch file is."""
 
     PROGRAM = "program"
