@@ -297,7 +297,7 @@ def check_programs(
     from linkcheck.executorch.survey import survey_programs
     from linkcheck.model import Check, Outcome
     from linkcheck.policy.select import select_codes
-    from linkcheck.rules import ALL_CODES, ALL_RULES, blob_malformed
+    from linkcheck.rules import ALL_CODES, ALL_RULES, blob_malformed, expired_waiver, unused_waiver
 
     _refuse_text(paths)
     codes = frozenset(select_codes(ALL_CODES, select=settings.select, ignore=settings.ignore))
@@ -308,7 +308,9 @@ def check_programs(
     for rule in ALL_RULES:
         if rule.check_programs is not None and rule.meta.code in codes:
             results += rule.check_programs(survey.programs, settings)
-    about = frozenset(r.meta.code for r in ALL_RULES if r.check_programs is not None or r.meta.code.startswith("LC9"))
+    # Of the rules about the policy only those about waivers: roles and states are of no concern here (LC903).
+    about = {rule.meta.code for rule in ALL_RULES if rule.check_programs is not None}
+    about |= {unused_waiver.META.code, expired_waiver.META.code}
     return ProgramVerdict(_make_report("pte", paths, results, settings, codes & about, today), survey.programs)
 
 

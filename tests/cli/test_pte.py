@@ -153,6 +153,10 @@ def test_rules_may_be_chosen_and_findings_waived(pte: Callable[..., Any]) -> Non
     assert document["status"] == 0
     assert document["findings"][0]["waiver"]["code"] == "LC701"
     assert document["codes"] == ["LC701"]  # and not LC901: the waiver for LC401 is none of this command's
+    Path("linkcheck.toml").write_text(extends + '[[role]]\nname = "r"\nfiles = ["no-such"]\nneed = ["libx.so"]\n')
+    assert pte("model.pte")["codes"] == ["LC701"]  # nor LC903: no role is played here
+    Path("linkcheck.toml").write_text(extends + waiver.format("LC704"))
+    assert pte("model.pte")["codes"] == ["LC701", "LC901"]
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
