@@ -143,6 +143,27 @@ def scan(
     return _make_report("scan", paths, results, settings, codes, today)
 
 
+def live(pid: int, *, settings: Settings, today: datetime.date | None = None) -> Report:
+    """Judge the running process `pid`: how many copies of each state it has mapped, and who uses which.
+
+    It is read through /proc and not stopped; nothing is read from its memory. In which order it opened libraries, and
+    with which scope, cannot be seen: what hangs on that is `split-unless-global` or unknown.
+
+    Raises ProcessError when there is no such process, when it may not be read, has no memory of its own (a zombie, a
+    thread of the kernel), or ends meanwhile.
+    """
+    from linkcheck.inputs.live import load_live
+    from linkcheck.inputs.proc import check_unchanged, read_process
+    from linkcheck.policy.select import select_codes
+    from linkcheck.running import CODES, judge_running
+
+    codes = frozenset(select_codes(CODES, select=settings.select, ignore=settings.ignore))
+    facts = read_process(pid)
+    results = judge_running(load_live(facts), settings, codes)
+    check_unchanged(facts)
+    return _make_report("live", [str(pid)], results, settings, codes, today)
+
+
 def _refuse_text(paths: Sequence[str]) -> None:
     """One path instead of several would be taken for its characters."""
     if isinstance(paths, str):

@@ -93,6 +93,16 @@ class NotAProgramError(LinkcheckError):
         self.reason = reason
 
 
+class ProcessError(LinkcheckError):
+    """A running process whose memory map cannot be read, or that did not stay what it was while it was read."""
+
+    def __init__(self, pid: int, reason: str) -> None:
+        """Keep the number `pid` of the process and the `reason`."""
+        super().__init__(f"process {pid}: {reason}")
+        self.pid = pid
+        self.reason = reason
+
+
 class NothingToCheckError(LinkcheckError):
     """The inputs hold no ELF file, so a clean result would be a lie."""
 

@@ -435,6 +435,7 @@ class FoundBy(Choice):
     CACHE = "cache"
     DEFAULT = "default"
     INTERPRETER = "interpreter"  # ld.so itself, which is mapped before anything asks for it
+    MAPPED = "mapped"  # no search would find it any more, but a running process has it mapped
 
 
 class Module(Value):

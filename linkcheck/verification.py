@@ -17,7 +17,7 @@ from linkcheck.value import replace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkcheck.inputs.process import ExaminedFile, Process
+    from linkcheck.inputs.process import ExaminedFile
     from linkcheck.inputs.roots import NamedFile
     from linkcheck.inputs.sources import Inputs
     from linkcheck.loader.load import Dlopen
@@ -137,7 +137,7 @@ class Verification:
         ]
         for examined in (*process.opened, *rejected):
             self._judge_file(examined, root.target)
-        self._judge_load_set(process)
+        self.judge_load_set(process.load_set)
 
     def _is_judged_with_others(self, image: Image) -> bool:
         """Whether some root loads `image`; an extension module is opened by an interpreter all the same."""
@@ -188,8 +188,8 @@ class Verification:
                 for result in rule.check_file(candidate, self.settings):
                     self._note(result)
 
-    def _judge_load_set(self, process: Process) -> None:
-        load_set = process.load_set
+    def judge_load_set(self, load_set: LoadSet) -> None:
+        """Apply every rule that looks at what one process loads."""
         for rule in ALL_RULES:
             if rule.check_load_set is not None and rule.meta.code in self.codes:
                 self._apply(rule, load_set)

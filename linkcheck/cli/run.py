@@ -25,6 +25,7 @@ COMMANDS = {
     "tree": "linkcheck.cli.tree",
     "scan": "linkcheck.cli.scan",
     "pte": "linkcheck.cli.pte",
+    "live": "linkcheck.cli.live",
     "rules": "linkcheck.cli.rules",
     "explain": "linkcheck.cli.explain",
     "cmake-dir": "linkcheck.cli.cmake_dir",

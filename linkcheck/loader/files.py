@@ -38,16 +38,19 @@ class Files:
         *,
         layers: Sequence[str] = (),
         mounted: str | None = None,
+        namespace: bool = False,
     ) -> None:
         """`working_directory` is where relative paths start: a path of the machine, by default the current one.
 
         `layers` are host directories that lie over the machine's root directory, the first on top, as if their files
         were installed; no link in them leads out of them. `mounted` is a host directory that the machine sees under
-        the same name, whatever its root.
+        the same name, whatever its root. `namespace` says that `root` is a /proc/PID/root that leads into another mount
+        namespace: the text of that link is a path there, and means something else here.
         """
         self._layers = tuple(layers)
         self._mounted = f"{mounted}/" if mounted is not None else None
-        self.root = os.path.realpath(root)
+        self._is_namespace = namespace
+        self.root = root if namespace else os.path.realpath(root)
         self.is_host = self.root == "/"
         if working_directory is None:
             here = _find_working_directory()
@@ -72,6 +75,8 @@ class Files:
         # The last part stays: $ORIGIN and names are taken from the link, not from what it points to.
         if self.is_host:
             return self.absolute(host_path)
+        if self._is_namespace:
+            return host_path[len(self.root) :] if host_path.startswith(f"{self.root}/") else host_path
         head, name = os.path.split(host_path)
         head = os.path.realpath(head)
         if head != self.root and not head.startswith(self.root + "/"):

@@ -17,10 +17,13 @@ from linkcheck.model import DLOPEN_PRIORITIES, FoundBy, Libc, LoadSet, Module, O
 from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from linkcheck.loader.system import System
     from linkcheck.model import Image
+
+    #: What was asked for (tokens expanded) and what the search says, to what is the case.
+    Settle = Callable[[str, Found | Missing], Found | Missing]
 
 
 class Dlopen(Value):
@@ -33,17 +36,26 @@ class Dlopen(Value):
     caller: str | None = None
 
 
-def load(root: Image, system: System, *, preload: Sequence[str] = (), dlopen: Sequence[Dlopen] = ()) -> LoadSet:
+def load(
+    root: Image,
+    system: System,
+    *,
+    preload: Sequence[str] = (),
+    dlopen: Sequence[Dlopen] = (),
+    settle: Settle | None = None,
+) -> LoadSet:
     """Everything one process would map: `root`, `preload` (LD_PRELOAD), all they need, and then each `dlopen`.
 
     At last comes what the loaded files say that they may open (.note.dlopen), with RTLD_LOCAL and in load order. Of
     that only what is `required` is Unresolved when it is not found: the file goes on without the rest.
+    `settle` has the last word on what each search found: for a process that runs already.
 
     Where ld.so would end the process (a file missing or broken), this records an Unresolved and goes on, as ldd does.
     It raises no error for a file below `root`, however broken. A root that is a library is taken as the first object
     of the process, as `ldd` takes it.
     """
     loading = _begin(root, system)
+    loading.settle = settle
     loading.add_root(root)
     for name in preload:
         loading.add_preload(name)
@@ -88,6 +100,8 @@ class Loading:
     def __init__(self, system: System) -> None:
         """Nothing is loaded yet."""
         self.system = system
+        #: See `load`.
+        self.settle: Settle | None = None
         self.probes = Probes()
         self.entries: list[Entry] = []
         self.unresolved: list[Unresolved] = []
@@ -190,6 +204,8 @@ class Loading:
         if known is not None:
             return known
         result = self._search(requester, name, special)
+        if self.settle is not None:
+            result = self.settle(self._expand(requester, name), result)
         if isinstance(result, Missing):
             self.unresolved.append(
                 Unresolved(

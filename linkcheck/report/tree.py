@@ -30,6 +30,7 @@ _FOUND_BY = {
     FoundBy.CACHE: "ld.so.cache",
     FoundBy.DEFAULT: "a default directory",
     FoundBy.INTERPRETER: "the loader itself",
+    FoundBy.MAPPED: "mapped by the process",
 }
 
 

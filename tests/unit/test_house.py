@@ -217,10 +217,11 @@ MAY_KNOW: dict[str, frozenset[str]] = {
     "inputs": frozenset({"inputs", "elf", "errors", "loader", "model", "policy"}),
     "verification": frozenset({"rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
     "scanning": frozenset({"verification", "rules", "inputs", "errors", "model"}),
+    "running": frozenset({"verification", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
     "api": frozenset(
         {
             *("scanning", "verification", "rules", "inputs", "elf", "errors", "executorch", "loader", "model"),
-            *("policy", "report"),
+            *("policy", "report", "running"),
         }
     ),
     "cli": frozenset({"linkcheck", "cli", "api", "policy", "report", "rules", "errors", "elf", "model"}),

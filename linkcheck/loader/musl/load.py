@@ -79,6 +79,8 @@ class MuslLoading(Loading):
             link = link.loader
         target = self.entries[0].module.image.target
         result = search(self.system, name, chain, target, self._last_directories, self.probes)
+        if self.settle is not None:
+            result = self.settle(name, result)
         if isinstance(result, Missing):
             self.unresolved.append(
                 Unresolved(requester.index, name, result.directories, result.rejected, given_up=result.given_up)

@@ -1,0 +1,34 @@
+"""`linkcheck live`: options and printing. The judging is api.live's."""
+
+from __future__ import annotations
+
+import click
+
+from linkcheck.cli.command import Command
+from linkcheck.cli.emit import emit, refuse_inputs, wants_color
+from linkcheck.report import FORMATS
+
+
+@click.command(cls=Command)
+@click.argument("pid", metavar="PID", type=click.IntRange(min=1))
+@click.option("--profile", metavar="NAME", help="Judge by this built-in profile (default: executorch-caller-stream).")
+@click.option("--policy", metavar="FILE", help="Judge by this linkcheck.toml or pyproject.toml.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--output", metavar="FILE", help="Write the report there instead of standard output.")
+def command(pid: int, profile: str | None, policy: str | None, format_: str, output: str | None) -> int:
+    """Judge a running process: how many copies of each shared state does it hold, and in which files?
+
+    It is read through /proc, is not stopped, and needs no ptrace; only the same user or root may. In which order and
+    with which scope it opened libraries cannot be seen: what hangs on that is reported as such.
+
+    Exit status: 0 clean, 1 findings, 2 could not check (no such process, no permission, it ended meanwhile).
+    """
+    from linkcheck.api import live, load_settings
+    from linkcheck.report import render
+    from linkcheck.rules import ALL_RULES
+
+    settings = load_settings(profile=profile, policy=policy)
+    refuse_inputs(output, (settings.source,) if settings.source else ())
+    report = live(pid, settings=settings)
+    emit(render(report, format_, color=output is None and wants_color(), rules=ALL_RULES), output)
+    return report.outcome.exit_status

@@ -1,0 +1,172 @@
+"""Which ELF files a running process has loaded, and where each can still be read. It works out no order and no scope.
+
+An address is no order: the kernel places mappings where there is room.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from linkcheck.elf.bounded_file import BoundedFile
+from linkcheck.elf.header import PF_X, PT_LOAD, read_header
+from linkcheck.elf.reader import read_image
+from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
+from linkcheck.value import Value, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from linkcheck.elf.header import Segment
+    from linkcheck.inputs.proc import Mapping, ProcessFacts
+    from linkcheck.model import Image
+
+
+class MappedImage(Value):
+    """One ELF file that the process has loaded."""
+
+    #: Its path is the name for messages; `opened_as` is where it was read.
+    image: Image
+    opened_as: str
+    #: Its path as the process's own machine names it.
+    inside: str
+    #: How often: more than once when it is there in several namespaces of the loader (dlmopen, LD_AUDIT).
+    times: int
+    #: The lowest address of it.
+    address: int
+
+
+class UnseenFile(Value):
+    """A file with code that the process has mapped, and why it cannot be read."""
+
+    path: str
+    reason: str
+
+
+class MappedFiles(Value):
+    """All that is known of what a process has loaded."""
+
+    images: tuple[MappedImage, ...]
+    unseen: tuple[UnseenFile, ...] = ()
+
+
+def find_images(facts: ProcessFacts) -> MappedFiles:
+    """The ELF files of `facts` that are loaded: a file that is only mapped to be read, as data, is none.
+
+    A file that was deleted or replaced since is read through /proc/PID/map_files or /proc/PID/exe where that is
+    allowed, and never confused with the one that is at its place now.
+    """
+    images: list[MappedImage] = []
+    unseen: list[UnseenFile] = []
+    names: set[str] = set()
+    for mappings in _by_file(facts.mappings).values():
+        name = _name(mappings[0], names)
+        runs_code = any(mapping.is_code and mapping.is_private for mapping in mappings)
+        opened_as = _find_readable(facts, mappings[0])
+        if opened_as is None:
+            if runs_code:
+                unseen.append(UnseenFile(name, _why_not(mappings[0])))
+            continue
+        try:
+            times = _count_loads(opened_as, mappings)
+            if not times:
+                continue
+            image = read_image(opened_as)
+        except NotAnImageError:
+            continue  # mapped with code, but no ELF file: no ld.so has loaded it
+        except (MalformedElfError, UnreadableFileError) as error:
+            if runs_code:
+                unseen.append(UnseenFile(name, error.reason))
+            continue
+        names.add(name)
+        named = replace(image, path=name)
+        images.append(MappedImage(named, opened_as, _inside(facts, mappings[0]), times, mappings[0].start))
+    return MappedFiles(tuple(images), tuple(unseen))
+
+
+def _by_file(mappings: Sequence[Mapping]) -> dict[tuple[object, ...], list[Mapping]]:
+    """The mappings of each file, in the order of addresses."""
+    found: dict[tuple[object, ...], list[Mapping]] = {}
+    for mapping in mappings:
+        found.setdefault((mapping.device, mapping.inode), []).append(mapping)
+    return found
+
+
+def _name(mapping: Mapping, taken: set[str]) -> str:
+    """The path, and whether the file is no longer there: two files may have been there, one after the other."""
+    name = f"{mapping.path} (deleted)" if mapping.marked_deleted else mapping.path
+    return f"{name} (inode {mapping.inode})" if name in taken else name
+
+
+def _inside(facts: ProcessFacts, mapping: Mapping) -> str:
+    if facts.foreign_mounts or facts.root == "/" or not mapping.path.startswith(f"{facts.root}/"):
+        return mapping.path
+    return mapping.path[len(facts.root) :]
+
+
+def _find_readable(facts: ProcessFacts, mapping: Mapping) -> str | None:
+    """A path that leads to the very file that is mapped, or None."""
+    start = f"{facts.place}/root" if facts.foreign_mounts else ""
+    path = f"{start}{mapping.path}"
+    # A file whose own name ends like the kernel's mark is found by its whole name.
+    candidate = f"{path} (deleted)" if mapping.marked_deleted else path
+    inode = _inode(candidate)
+    if inode is not None and (inode == mapping.inode or mapping.device in facts.renumbered):
+        return candidate
+    if (mapping.path, mapping.marked_deleted) == (facts.program, facts.program_deleted):
+        return f"{facts.place}/exe"
+    through = f"{facts.place}/map_files/{mapping.start:x}-{mapping.end:x}"
+    # Following it takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN, also for one's own processes.
+    return through if _inode(through) is not None else None
+
+
+def _inode(path: str) -> int | None:
+    """While a file is mapped its inode number is not given to another one of its file system."""
+    try:
+        return os.stat(path).st_ino
+    except (OSError, ValueError):
+        return None
+
+
+def _why_not(mapping: Mapping) -> str:
+    what = "it was deleted" if mapping.marked_deleted else "another file, or none, is at its path now"
+    return (
+        f"{what} since the process mapped it, and only root (CAP_CHECKPOINT_RESTORE) may read it through "
+        "/proc/PID/map_files"
+    )
+
+
+def _count_loads(path: str, mappings: Sequence[Mapping]) -> int:
+    """How many times the segments of the file at `path` lie in memory as a loader puts them.
+
+    Raises NotAnImageError, MalformedElfError or UnreadableFileError.
+    """
+    with BoundedFile(path) as file:
+        segments = [s for s in read_header(file).segments if s.type == PT_LOAD and s.file_size]
+    if not segments:
+        return 0
+    return sum(_is_loaded(bias, segments, mappings) for bias in set(_biases(segments[0], mappings)))
+
+
+def _biases(first: Segment, mappings: Sequence[Mapping]) -> Iterator[int]:
+    """The differences between addresses in memory and in the file that the first segment's mappings allow."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    offset, address = first.offset // page * page, first.address // page * page
+    for mapping in mappings:
+        if mapping.is_private and 0 <= offset - mapping.offset < mapping.end - mapping.start:
+            yield mapping.start + offset - mapping.offset - address
+
+
+def _is_loaded(bias: int, segments: Sequence[Segment], mappings: Sequence[Mapping]) -> bool:
+    """Whether code of the file lies where it belongs, as code; or all of it, when it has none (tables of data)."""
+    code = [segment for segment in segments if segment.flags & PF_X]
+    if code:
+        return any(_lies(segment, bias, mapping) and mapping.is_code for segment in code for mapping in mappings)
+    return all(any(_lies(segment, bias, mapping) for mapping in mappings) for segment in segments)
+
+
+def _lies(segment: Segment, bias: int, mapping: Mapping) -> bool:
+    """Whether `mapping` holds a part of `segment` at its address."""
+    start = segment.address + bias
+    overlaps = mapping.start < start + segment.file_size and start < mapping.end
+    return overlaps and mapping.is_private and mapping.offset - mapping.start == segment.offset - start

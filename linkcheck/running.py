@@ -1,0 +1,112 @@
+"""Judges one running process by the rules of verify, and says what of it cannot be seen. Reads no memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.inputs.shown import show_load_set
+from linkcheck.inputs.sources import Inputs
+from linkcheck.model import Check, Finding, Outcome, one_line
+from linkcheck.policy.settings import EVERY_FILE
+from linkcheck.rules.ownership import defined_symbols, needs_any
+from linkcheck.value import replace
+from linkcheck.verification import Verification
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.inputs.live import LiveProcess
+    from linkcheck.model import Image, LoadSet, RuleResult
+    from linkcheck.policy.settings import Settings
+
+#: What is asked of a running process: its states, and what roles demand. Whether libraries are found, LC202 and LC203,
+#: is settled, for it runs; LC1xx look at single files.
+CODES = ("LC201", "LC204", "LC301", "LC302", "LC303", "LC401", "LC402", "LC403", "LC404")
+_FILE, _IMPORT, _SPLIT, _ABSENT = "LC101", "LC301", "LC401", "LC402"
+_UNSEEN_SCOPE = (
+    "no file that it finds for certain defines that; one that was opened does, and serves if that was with "
+    "RTLD_GLOBAL, which cannot be seen from outside of the process"
+)
+
+
+class _LiveInputs(Inputs):
+    """Inputs that are the files of a running process."""
+
+    def __init__(self, live: LiveProcess) -> None:
+        super().__init__()
+        self._live = live
+
+    def show(self, path: str) -> str:
+        return self._live.show(path)
+
+
+def judge_running(live: LiveProcess, settings: Settings, codes: frozenset[str]) -> list[RuleResult]:
+    """What the rules with `codes` say about `live`, and a check for everything mapped that could not be seen."""
+    system = live.system
+    results: list[RuleResult] = []
+    if _is_python(live.load_set.root):
+        settings = _without_roles_of_programs(settings)
+        if _IMPORT in codes:
+            reason = "a Python interpreter plays no role of a program: what it opens does the work"
+            results.append(Check(_IMPORT, one_line(live.load_set.root.path), Outcome.NOT_APPLICABLE, reason))
+
+    def judge(load_set: LoadSet, asked: frozenset[str]) -> list[RuleResult]:
+        verification = Verification(settings, _LiveInputs(live), system, asked)
+        verification.judge_load_set(show_load_set(load_set, live.show))
+        return verification.results
+
+    found = judge(live.load_set, codes)
+    if any(_is_absent(result) for result in found):
+        certain = {_subject(result) for result in judge(live.global_load_set, frozenset({_ABSENT}))}
+        found = [_doubt(one) if _is_absent(one) and _subject(one) not in certain else one for one in found]
+    results += [
+        Check(_FILE, one_line(unseen.path), Outcome.UNKNOWN, one_line(unseen.reason)) for unseen in live.mapped.unseen
+    ]
+    return [*results, *found, *_namespaces(live, settings, codes)]
+
+
+def _is_absent(result: RuleResult) -> bool:
+    return isinstance(result, Finding) and result.code == _ABSENT
+
+
+def _subject(result: RuleResult) -> object:
+    return (result.primary, result.evidence.get("state")) if isinstance(result, Finding) else None
+
+
+def _doubt(result: RuleResult) -> RuleResult:
+    """The check that an LC402 becomes where another scope would provide the definition: the process may have it."""
+    if not isinstance(result, Finding):
+        return result
+    return Check(_ABSENT, result.primary.path, Outcome.UNKNOWN, f"it imports {result.primary.symbol}; {_UNSEEN_SCOPE}")
+
+
+def _namespaces(live: LiveProcess, settings: Settings, codes: frozenset[str]) -> Iterator[RuleResult]:
+    """A check for each file that defines a state and is loaded several times: each load has a state of its own."""
+    if _SPLIT not in codes:
+        return
+    for mapped in live.mapped.images:
+        if mapped.times < 2:
+            continue
+        for state in settings.states:
+            if defined_symbols(mapped.image, state):
+                reason = (
+                    f"it is loaded {mapped.times} times, each with its own {state.name}: by dlmopen, or for LD_AUDIT. "
+                    "Who uses which cannot be seen from outside of the process"
+                )
+                yield Check(_SPLIT, one_line(mapped.image.path), Outcome.UNKNOWN, reason)
+
+
+def _is_python(root: Image) -> bool:
+    """Whether the program is a Python interpreter, with libpython built in or loaded; none that embeds Python."""
+    name = root.path.rpartition("/")[2]
+    return bool(root.symbols.exported("Py_BytesMain")) or (
+        name.startswith("python") and needs_any(root, ("libpython*.so*",))
+    )
+
+
+def _without_roles_of_programs(settings: Settings) -> Settings:
+    """`settings` without the roles that any program plays for being one; a role that names its files stays."""
+    return replace(
+        settings,
+        roles=tuple(role for role in settings.roles if role.kind != "executable" or role.files != EVERY_FILE),
+    )

@@ -1,0 +1,167 @@
+"""How many copies of a state a process holds: `linkcheck live` beside what the process itself says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from linkcheck.inputs.live import load_live
+from linkcheck.inputs.proc import read_process
+from tests.live.workshop import STATE, USER
+from tests.loader.workshop import needs_compiler
+from tests.programs.build import BUILDS, Build, make_programs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.live.conftest import Ask
+    from tests.live.workshop import LiveShop
+
+#: Broken builds that `verify` passes, too: a hidden, stripped copy in a delegate that no role speaks of.
+UNSEEN = {"hidden-delegate-linked", "hidden-delegate-dlopened"}
+
+pytestmark = needs_compiler
+
+
+def loaded(pid: int) -> set[str]:
+    """The paths of the load set that `live` judges."""
+    return {module.image.path for module in load_live(read_process(pid)).load_set.modules}
+
+
+def verdict_on_copies(findings: list[dict[str, object]]) -> object:
+    (evidence,) = [finding["evidence"] for finding in findings if finding["code"] == "LC401"]
+    assert isinstance(evidence, dict)
+    return evidence["verdict"]
+
+
+def test_one_copy_that_all_share(shop: LiveShop, ask: Ask) -> None:
+    owner = shop.library("libstate.so", STATE)
+    plugin = shop.library("plugin.so", USER, owner)
+    host = shop.host("host", "-DUSES_STATE", owner)
+    with shop.running(host, f"l:{plugin}") as told:
+        assert len(told.states) == 1
+        assert told.files | {str(host)} == loaded(told.pid)
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert answer.status == 0
+    assert ("LC401", f"one copy of the counter: {owner}") in answer.reasons("pass")
+    assert ("LC402", "every import of the counter finds a definition") in answer.reasons("pass")
+    assert answer.document["inputs"] == [str(told.pid)]
+
+
+def test_copies_that_nothing_can_merge(shop: LiveShop, ask: Ask) -> None:
+    one = shop.library("one.so", STATE + USER, "-Wl,-Bsymbolic")
+    two = shop.library("two.so", STATE + USER, "-Wl,-Bsymbolic")
+    with shop.running(shop.host("host"), f"g:{one}", f"g:{two}") as told:
+        assert len(told.states) == 2
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert answer.status == 1
+    assert verdict_on_copies(answer.findings) == "split"
+    assert str(one) in answer.errors[0]["message"]
+    assert str(two) in answer.errors[0]["message"]
+
+
+@pytest.mark.parametrize(("how", "copies"), [("l", 2), ("g", 1)])
+def test_copies_that_only_a_global_scope_merges(shop: LiveShop, ask: Ask, how: str, copies: int) -> None:
+    """The two processes have the same maps; only the process itself knows its scopes."""
+    one = shop.library("one.so", STATE + USER)
+    two = shop.library("two.so", STATE + USER)
+    with shop.running(shop.host("host"), f"{how}:{one}", f"{how}:{two}") as told:
+        assert len(told.states) == copies
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert answer.status == 1
+    assert verdict_on_copies(answer.findings) == "split-unless-global"
+
+
+def test_a_definition_that_only_a_global_scope_provides_is_unknown(shop: LiveShop, ask: Ask) -> None:
+    owner = shop.library("libstate.so", STATE)
+    plugin = shop.library("plugin.so", USER)  # does not say that it needs the owner
+    with shop.running(shop.host("host"), f"g:{owner}", f"l:{plugin}") as told:
+        assert len(told.states) == 1
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert answer.status == 2
+    assert answer.findings == []
+    ((code, reason),) = answer.reasons("unknown")
+    assert code == "LC402"
+    assert "RTLD_GLOBAL, which cannot be seen" in reason
+
+
+def test_a_definition_that_nobody_has_is_a_finding(shop: LiveShop, ask: Ask) -> None:
+    lazy = "void *state_get(void); void *never(void) { return state_get(); }"
+    plugin = shop.library("plugin.so", lazy, "-Wl,-z,lazy")
+    with shop.running(shop.host("host"), f"l:{plugin}") as told:
+        assert told.errors == ()
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert answer.status == 1
+    assert answer.codes == {"LC402"}
+
+
+def test_one_library_twice_under_two_names_is_seen(shop: LiveShop, ask: Ask) -> None:
+    owner = shop.library("libstate.so", STATE)
+    (shop.base / "copy").mkdir()
+    other = shop.base / "copy" / "libstate.so"
+    other.write_bytes(owner.read_bytes())
+    with shop.running(shop.host("host"), f"l:{owner}", f"l:{other}") as told:
+        assert {str(owner), str(other)} <= told.files
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert answer.status == 1
+    assert {finding["code"] for finding in answer.findings} == {"LC401", "LC403"}
+
+
+def test_two_namespaces_of_the_loader_are_unknown(shop: LiveShop, ask: Ask) -> None:
+    owner = shop.library("libstate.so", STATE)
+    plugin = shop.library("plugin.so", USER, owner)
+    with shop.running(shop.host("host", "-DUSES_STATE", owner), f"m:{plugin}") as told:
+        assert len(told.states) == 2
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert answer.status == 2
+    ((code, reason),) = answer.reasons("unknown")
+    assert code == "LC401"
+    assert reason.startswith("it is loaded 2 times, each with its own counter: by dlmopen")
+
+
+def test_a_library_that_is_only_read_as_data_is_not_loaded(shop: LiveShop, ask: Ask) -> None:
+    owner = shop.library("libstate.so", STATE)
+    plugin = shop.library("plugin.so", USER, owner)
+    data = shop.library("data.so", STATE)
+    with shop.running(shop.host("host"), f"l:{plugin}", f"d:{data}") as told:
+        assert str(data) in {mapping.path for mapping in read_process(told.pid).mappings}
+        assert str(data) not in loaded(told.pid)
+        assert ask(told.pid, "--policy", shop.policy).status == 0
+
+
+def test_a_preload_comes_first(shop: LiveShop) -> None:
+    owner = shop.library("libstate.so", STATE)
+    early = shop.library("early.so", STATE)
+    host = shop.host("host", "-DUSES_STATE", owner)
+    with shop.running(host, env={"LD_PRELOAD": f"{early} no-such.so"}) as told:
+        live = load_live(read_process(told.pid))
+    assert [module.image.path for module in live.load_set.modules][:2] == [str(host), str(early)]
+    assert live.load_set.unresolved == ()
+
+
+def test_the_library_path_of_the_process_counts(shop: LiveShop, ask: Ask) -> None:
+    owner = shop.library("libstate.so", STATE)
+    (shop.base / "first").mkdir()
+    first = shop.library("first/libstate.so", STATE + "int more;")
+    host = shop.host("host", "-DUSES_STATE", owner)
+    with shop.running(host, env={"LD_LIBRARY_PATH": "first"}) as told:
+        assert str(owner) not in loaded(told.pid)
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert ("LC401", f"one copy of the counter: {first}") in answer.reasons("pass")
+
+
+@pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.name)
+def test_the_caller_stream_in_every_way_a_program_may_be_linked(
+    shop: LiveShop, ask: Ask, tmp_path: Path, build: Build
+) -> None:
+    """A preload whose destructor waits keeps each of them at its end, with all that it has loaded."""
+    programs = make_programs(build, tmp_path / "programs")
+    source = "#include <stdio.h>\n#include <unistd.h>\n__attribute__((destructor)) static void wait_for_it(void)"
+    source += '{ char one; fflush(stdout); write(1, "ready\\n", 6); read(0, &one, 1); }'
+    waiting = shop.library("waiting.so", source)
+    opened = [str(path) for path in programs.dlopen]
+    with shop.running(programs.runner, *opened, env={"LD_PRELOAD": str(waiting)}, says=("runner", "delegate")) as told:
+        answer = ask(told.pid, "--profile", "executorch-caller-stream")
+    assert answer.status == (1 if build.broken and build.name not in UNSEEN else 0), answer.document
+    assert answer.reasons("unknown") == []
