@@ -30,11 +30,12 @@ _FIRST_NEWER_VERSION = 3
 _WHOLE_TABLES_ABOVE = 200
 
 
-def bindings(load_set: LoadSet, symbols: Collection[str] | None = None) -> tuple[Binding, ...]:
+def bindings(load_set: LoadSet, symbols: Collection[str] | None = None, *, private: bool = True) -> tuple[Binding, ...]:
     """One Binding for each module that imports or defines one of `symbols` (None: every import of every module).
 
-    In load order, and within a module in the order of `symbols`. Raises MalformedElfError or UnreadableFileError when
-    a symbol table cannot be read.
+    In load order, and within a module in the order of `symbols`. Without `private` the definitions that only their own
+    file can use are left out; they are looked for in `.symtab`, which takes long for many names. Raises
+    MalformedElfError or UnreadableFileError when a symbol table cannot be read.
     """
     if symbols is not None and not symbols:
         return ()
@@ -47,7 +48,8 @@ def bindings(load_set: LoadSet, symbols: Collection[str] | None = None) -> tuple
             found[scope.module] = [finder.bind_import(scope, symbol) for symbol in image.symbols.imports()]
         else:
             found[scope.module] = [binding for name in symbols for binding in finder.bind(scope, name)]
-            found[scope.module] += _private(scope.module, image, symbols)
+            if private:
+                found[scope.module] += _private(scope.module, image, symbols)
     return tuple(
         replace(binding, copy_of=finder.copies.get(binding.symbol))
         if binding.provider == 0 and finder.copies
