@@ -159,8 +159,10 @@ def live(pid: int, *, settings: Settings, today: datetime.date | None = None) ->
 
     codes = frozenset(select_codes(CODES, select=settings.select, ignore=settings.ignore))
     facts = read_process(pid)
-    results = judge_running(load_live(facts), settings, codes)
-    check_unchanged(facts)
+    try:
+        results = judge_running(load_live(facts), settings, codes)
+    finally:
+        check_unchanged(facts)  # also when something could not be read: because the process had ended, most likely
     return _make_report("live", [str(pid)], results, settings, codes, today)
 
 

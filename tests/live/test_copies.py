@@ -130,6 +130,20 @@ def test_a_library_that_is_only_read_as_data_is_not_loaded(shop: LiveShop, ask: 
         assert ask(told.pid, "--policy", shop.policy).status == 0
 
 
+@pytest.mark.parametrize("with_owner", [False, True])
+def test_thread_local_storage_is_suspicious_only_where_something_touches_the_state(
+    shop: LiveShop, ask: Ask, with_owner: bool
+) -> None:
+    shop.policy.write_text(shop.policy.read_text() + "thread-local = true\n")
+    owner = shop.library("libstate.so", STATE)
+    other = shop.library("other.so", "__thread int own; int *get(void) { return &own; }")
+    opened = [f"l:{other}", *([f"l:{owner}"] if with_owner else [])]
+    with shop.running(shop.host("host"), *opened) as told:
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert answer.status == 0
+    assert [finding["code"] for finding in answer.findings] == (["LC404"] if with_owner else [])
+
+
 def test_a_preload_comes_first(shop: LiveShop) -> None:
     owner = shop.library("libstate.so", STATE)
     early = shop.library("early.so", STATE)
