@@ -49,15 +49,20 @@ def copy_project(directory: Path) -> Path:
 
 def fetch_wheel(requirement: str, directory: Path) -> Path:
     """The directory that the wheel of `requirement` is unpacked into; NotAvailableError when there is none."""
+    unpacked = directory / requirement.partition("==")[0].replace("-", "_")
+    with zipfile.ZipFile(download_wheel(requirement, directory)) as archive:
+        archive.extractall(unpacked)
+    return unpacked
+
+
+def download_wheel(requirement: str, directory: Path) -> Path:
+    """The wheel file of `requirement`, below `directory`; NotAvailableError when there is none."""
     downloads = directory / "downloads"
     download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
     _run([*download, "--dest", str(downloads), requirement], requirement)
     name = requirement.partition("==")[0].replace("-", "_")
     (wheel,) = downloads.glob(f"{name}-*.whl")
-    unpacked = directory / name
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(unpacked)
-    return unpacked
+    return wheel
 
 
 def _run(command: list[str], what: str) -> None:

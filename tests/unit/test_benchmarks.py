@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.measure import Run, Series, alternate, minimum_ratio, paired_ratio, processor_ratio, run_once
+from tests.benchmarks.peers import elf_files, make_row
 from tests.benchmarks.table import make_table, show_memory, show_time
 
 MIB = 1 << 20
@@ -119,3 +120,31 @@ def test_a_signal_is_told_as_a_shell_tells_it() -> None:
 def test_what_cannot_be_started_is_an_error() -> None:
     with pytest.raises(OSError, match="No such file"):
         run_once(["/nowhere/at/all"], {})
+
+
+def test_a_peer_is_shown_as_ratios_to_the_first() -> None:
+    first, peer = series("ours", 0.5, memory=20 * MIB), series("peer", 2.0, memory=50 * MIB, status=1)
+    assert make_row(peer, first, MIB) == "| peer | 1 | 2.00 s | 4.00 | 50.0 ms | 1.00 | 50.0 MiB | 2.50 | 1 |"
+
+
+def test_memory_that_cannot_be_told_apart_is_no_ratio() -> None:
+    small, large = series("small", 0.5, memory=20 * MIB), series("large", 0.5, memory=50 * MIB)
+    floor = 25 * MIB
+    assert "| at most 25.0 MiB | not told apart |" in make_row(small, series("ours", 0.5, memory=10 * MIB), floor)
+    assert "| 50.0 MiB | at least 2.00 |" in make_row(large, small, floor)
+    assert "| at most 25.0 MiB | at most 0.50 |" in make_row(small, large, floor)
+
+
+def test_a_peer_that_was_ended_says_so() -> None:
+    first, peer = series("ours", 0.5), series("peer", 40.0, status=124)
+    row = make_row(peer, first, MIB)
+    assert "| more than 40.00 s | more than 80.00 |" in row
+    assert row.endswith("| ended by the limit |")
+
+
+def test_elf_files_are_known_by_their_first_bytes(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "one").write_bytes(b"\x7fELF...")
+    (tmp_path / "text.so").write_text("text")
+    (tmp_path / "link").symlink_to("below/one")
+    assert list(elf_files(tmp_path)) == [str(tmp_path / "below" / "one")]
