@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.benchmarks.machine import describe_machine
-from tests.benchmarks.measure import Series, processor_ratio, run_once
+from tests.benchmarks.measure import Series, run_once
 from tests.benchmarks.table import show_memory, show_time
 from tests.benchmarks.workplace import (
     NotAvailableError,
@@ -199,7 +199,7 @@ def make_row(series: Series, first: Series, floor: int) -> str:
         mark + show_time(series.wall_median),
         mark + f"{series.wall_median / first.wall_median:.2f}",
         mark + show_time(series.processor_median),
-        mark + f"{processor_ratio(series, first):.2f}",
+        mark + f"{series.processor_median / first.processor_median:.2f}",
         show_memory(series.peak_memory, floor),
         _memory_ratio(series, first, floor),
         "ended by the limit" if over else ", ".join(map(str, series.statuses)),
