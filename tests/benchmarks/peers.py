@@ -49,6 +49,9 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
 #: A program that takes one file, for each of several.
 EACH = 'program=$1; shift; for file; do "$program" $FLAGS "$file"; done; true'
 
+#: A call of a peer that ends with 0 when the peer works; --help for those that are not here.
+_TRIAL = {"libtree": ["/bin/sh"], "ldd": ["/bin/sh"], "lddtree": ["/bin/sh"]}
+
 #: What timeout(1) ends with when it had to end the command.
 _ENDED = 124
 
@@ -96,11 +99,13 @@ class PeerBench:
         for name in PYTHON_PEERS:
             try:
                 self.tools[name] = str(make_environment(self.directory / name, name) / name)
+                self._try(name)
             except NotAvailableError as error:
                 self.absent.append(str(error))
         for name in ("libtree", "ldd", "lddtree"):
             try:
                 self.tools[name] = find_tool(name)
+                self._try(name)
             except NotAvailableError as error:
                 self.absent.append(str(error))
         self.wheel = wheel or download_wheel(TORCH_WHEEL, self.directory)
@@ -108,6 +113,14 @@ class PeerBench:
         with zipfile.ZipFile(self.wheel) as archive:
             archive.extractall(self.unpacked)
         self.floor = run_once([find_tool("true")], clean_environment()).peak_memory
+
+    def _try(self, name: str) -> None:
+        """Raise NotAvailableError, and forget the tool, when it is there and does not run: that would be very fast."""
+        arguments = _TRIAL.get(name, ["--help"])
+        run = run_once([self.tools[name], *arguments], _environment())
+        if run.status:
+            del self.tools[name]
+            raise NotAvailableError(f"{name}: it does not run: `{name} {' '.join(arguments)}` ends with {run.status}")
 
     def measure(self, subject: str) -> None:
         """Measure one of SUBJECTS and print its table."""
@@ -126,7 +139,7 @@ class PeerBench:
     def _run(self, label: str, command: Sequence[str]) -> Series:
         """Once to fill the caches; what takes long counts from then on."""
         limited = [find_tool("timeout"), str(self.limit), *command]
-        environment = {**clean_environment(), "FLAGS": "-R"}
+        environment = _environment()
         run = run_once(limited, environment)
         if run.wall > LONG:
             return Series(label, (run,))
@@ -187,6 +200,11 @@ class PeerBench:
 Commands = dict[str, tuple[str, list[str]]]
 
 SUBJECTS = ("closure", "elf_files", "wheel", "system")
+
+
+def _environment() -> dict[str, str]:
+    """With the system's own programs only: lddtree of pax-utils is a script for the python3 of the system."""
+    return {**clean_environment(), "PATH": os.defpath, "FLAGS": "-R"}
 
 
 def make_row(series: Series, first: Series, floor: int) -> str:
