@@ -48,7 +48,7 @@ def load(
 
     At last comes what the loaded files say that they may open (.note.dlopen), with RTLD_LOCAL and in load order. Of
     that only what is `required` is Unresolved when it is not found: the file goes on without the rest.
-    `settle` has the last word on what each search found: for a process that runs already.
+    `settle` has the last word on what each search found, and no such note counts: for a process that runs already.
 
     Where ld.so would end the process (a file missing or broken), this records an Unresolved and goes on, as ldd does.
     It raises no error for a file below `root`, however broken. A root that is a library is taken as the first object
@@ -62,7 +62,8 @@ def load(
     loading.add_dependencies([entry.index for entry in loading.entries])
     for request in dlopen:
         loading.open(request)
-    loading.open_noted()
+    if settle is None:  # what a process may open says nothing of one that runs: what it has opened is mapped
+        loading.open_noted()
     return loading.finish()
 
 

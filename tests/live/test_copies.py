@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from linkcheck.inputs.live import load_live
 from linkcheck.inputs.proc import read_process
+from tests.elf.test_dlopen_notes import write_note
 from tests.live.workshop import STATE, USER
 from tests.loader.workshop import needs_compiler
 from tests.programs.build import BUILDS, Build, make_programs
@@ -142,6 +144,17 @@ def test_thread_local_storage_is_suspicious_only_where_something_touches_the_sta
         answer = ask(told.pid, "--policy", shop.policy)
     assert answer.status == 0
     assert [finding["code"] for finding in answer.findings] == (["LC404"] if with_owner else [])
+
+
+def test_what_a_file_may_open_counts_only_when_it_is_open(shop: LiveShop, ask: Ask) -> None:
+    """libstate.so is there and found by the note of libuser.so, and a second one is required: neither is mapped."""
+    shop.library("libstate.so", STATE)
+    notes = [{"soname": ["libstate.so"], "priority": "required"}, {"soname": ["libgone.so"], "priority": "required"}]
+    user = shop.library("libuser.so", write_note(1, json.dumps(notes)))
+    with shop.running(shop.host("host"), f"l:{user}") as told:
+        assert load_live(read_process(told.pid)).load_set.unresolved == ()
+        assert loaded(told.pid) == {*told.files, str(shop.base / "host")}
+        assert ask(told.pid, "--policy", shop.policy).status == 0
 
 
 def test_a_preload_comes_first(shop: LiveShop) -> None:
