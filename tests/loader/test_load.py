@@ -18,7 +18,7 @@ from linkcheck.loader.files import Files
 from linkcheck.loader.load import Dlopen, load
 from linkcheck.loader.system import System
 from linkcheck.model import FoundBy, LoadSet
-from tests.loader.workshop import Trace, Workshop, needs_compiler, trace
+from tests.loader.workshop import Trace, Workshop, find_program, needs_compiler, trace
 
 pytestmark = needs_compiler
 
@@ -420,7 +420,7 @@ def test_hwcaps_directories_of_this_processor(shop: Workshop, level: str) -> Non
 @pytest.mark.parametrize("program", ["git", "cmake", "python3", "gcc", "readelf", "perl"])
 def test_real_programs(program: str) -> None:
     # A name like python3 may be a script of a version manager, so the running interpreter stands for it.
-    path = sys.executable if program == "python3" else shutil.which(program)
+    path = sys.executable if program == "python3" else find_program(program)
     if path is None:
         pytest.skip(f"{program} is not installed")
     judge(Path(os.path.realpath(path)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -30,7 +29,7 @@ from linkcheck.model import (
     Visibility,
 )
 from tests.loader.fuzz import fuzz
-from tests.loader.workshop import Workshop, compile_c, needs_compiler
+from tests.loader.workshop import Workshop, compile_c, find_program, needs_compiler
 
 ACCESSOR = "int state; int *acc(void) { return &state; }"
 USER = "int *acc(void); int *use(void) { return acc(); }"
@@ -50,7 +49,7 @@ def load_program(program: Path, *opens: Dlopen) -> LoadSet:
     ["git", "python3", "perl", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cmake", "gdb"))],
 )
 def test_every_binding_of_a_real_program(program: str) -> None:
-    found = sys.executable if program == "python3" else shutil.which(program)
+    found = sys.executable if program == "python3" else find_program(program)
     if found is None:
         pytest.skip(f"{program} is not installed")
     path = os.path.realpath(found)

@@ -22,6 +22,18 @@ needs_compiler = [
     pytest.mark.skipif(os.uname().machine != "x86_64", reason="the graphs are written for x86-64 and glibc"),
 ]
 
+
+def find_program(name: str) -> str | None:
+    """The program `name` on PATH, past the scripts of that name which an environment of Python may have before it."""
+    for directory in os.environ["PATH"].split(os.pathsep):
+        found = shutil.which(name, path=directory)
+        if found is not None:
+            with open(found, "rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    return found
+    return None
+
+
 START = 'void _start(void) { __asm__ volatile("mov $60, %eax; xor %edi, %edi; syscall"); }'
 
 
