@@ -53,23 +53,25 @@ def list_demands(
     for start in range(1, count, per_block):
         length = min(per_block, count - start)
         raw = symbols.read(file, start * size, length * size)
+        positions = [p for p in find_imports(layout, raw) if raw[p * size + info] >> 4 != SymbolBinding.WEAK]
+        if not positions:
+            continue
         places = layout.words(raw)[:: size // 4]  # st_name comes first
-        table = versions.table
-        values = None if table is None else layout.halves(table.read(file, 2 * start, 2 * length))
-        for position in find_imports(layout, raw):
-            if raw[position * size + info] >> 4 == SymbolBinding.WEAK:
-                continue
-            name = strings.find(places[position], "a symbol's name")
-            left -= len(name)
-            if left < 0 or len(found) >= MAX_INDEXED_IMPORTS:
-                return None
-            named = None if values is None else meanings.get(values[position])
-            if named is None:
-                version = None if values is None else versions.meaning(file, values[position], start + position)
-                named = (None, None) if version is None or version.base else (version.name, version.library)
-                if values is not None:
-                    meanings[values[position]] = named
-            found.append((decode_name(name), *named))
+        names = strings.find_many([places[p] for p in positions], "a symbol's name", left)
+        if names is None or len(found) + len(names) > MAX_INDEXED_IMPORTS:
+            return None
+        left -= sum(map(len, names))
+        # No name holds a NUL, so that all are decoded at once.
+        texts = decode_name(b"\0".join(names)).split("\0")
+        if versions.table is None:
+            found += [(text, None, None) for text in texts]
+            continue
+        halves = layout.halves(versions.table.read(file, 2 * start, 2 * length))
+        values = [halves[p] for p in positions]
+        for value in set(values) - meanings.keys():
+            version = versions.meaning(file, value, start + positions[values.index(value)])
+            meanings[value] = (None, None) if version is None or version.base else (version.name, version.library)
+        found += [(text, *meanings[value]) for text, value in zip(texts, values, strict=True)]
     return tuple(found)
 
 
@@ -102,8 +104,14 @@ def find_offers(
     version_values = None if table is None else layout.halves(table.read(file, 0, 2 * count))
     first = gnu.first
     bits, mask, shift, bucket_count = layout.bits, gnu.filter_words - 1, gnu.filter_shift, len(buckets)
+    wide, unpack = bits == 64, layout.symbol.unpack_from
     known_hash = _hashes.get
     found: dict[str, tuple[str | None, ...]] = {}
+    own_versions: dict[int, str | None] = {}
+    own: str | None = None
+    if len(chains) < len(names):
+        stored = {word | 1 for word in chains}  # the lowest bit only says where a chain ends
+        names = [name for name in names if (known_hash(name) or _remember_hash(name))[1] | 1 in stored]
     for name in names:
         encoded, value = known_hash(name) or _remember_hash(name)
         # As GnuHash.may_hold_in, without two calls for each name: most names end here.
@@ -118,16 +126,17 @@ def find_offers(
         for index in range(index, min(index + MAX_CHAIN_LENGTH, count, first + len(chains))):  # noqa: B020
             word = chains[index - first]
             if (word ^ value) >> 1 == 0:
-                fields = layout.symbol.unpack_from(entries, index * symbol_size)
-                if bits == 64:
-                    place, info, other, section, address, _ = fields
+                if wide:
+                    place, info, other, section, address, _ = unpack(entries, index * symbol_size)
                 else:
-                    place, address, _, info, other, section = fields
+                    place, address, _, info, other, section = unpack(entries, index * symbol_size)
                 if is_bindable(info, other, section, address) and texts.startswith(encoded, place):
-                    version = None
                     if version_values is not None:
-                        version = versions.meaning(file, version_values[index], index)
-                    own = None if version is None or version.base else version.name
+                        number = version_values[index]
+                        if number not in own_versions:
+                            version = versions.meaning(file, number, index)
+                            own_versions[number] = None if version is None or version.base else version.name
+                        own = own_versions[number]
                     found[name] = (*found[name], own) if name in found else (own,)
             if word & 1:
                 break

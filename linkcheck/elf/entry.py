@@ -93,12 +93,18 @@ def find_imports(layout: Layout, raw: bytes) -> Iterator[int]:
     first, step, info = (3, 12, 4) if layout.bits == 64 else (7, 8, 12)
     size = layout.symbol.size
     column = memoryview(raw).cast("H")[first::step].tobytes()
-    at = column.find(b"\0\0")
+    # Linkers put all imports at the beginning, since no hash table lists them.
+    leading = (len(column) - len(column.lstrip(b"\0"))) // 2
+    infos, others = raw[info : leading * size : size], raw[info + 1 : leading * size : size]  # st_other comes next
+    for position, (kind, other) in enumerate(zip(infos, others, strict=True)):
+        if kind >> 4 != _STB_LOCAL and not other & 3:
+            yield position
+    at = column.find(b"\0\0", 2 * leading)
     while at >= 0:
         if at % 2:  # the second half of one number and the first half of the next
             at = column.find(b"\0\0", at + 1)
         else:
             place = at // 2 * size + info
-            if raw[place] >> 4 != _STB_LOCAL and not raw[place + 1] & 3:  # st_other comes next
+            if raw[place] >> 4 != _STB_LOCAL and not raw[place + 1] & 3:
                 yield at // 2
             at = column.find(b"\0\0", at + 2)

@@ -6,7 +6,7 @@ Source: gABI "Hash Table" for DT_HASH; glibc elf/dl-setup_hash.c and dl-lookup.c
 from __future__ import annotations
 
 from functools import lru_cache
-from operator import mul
+from operator import floordiv, mod
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.dynamic import DT_GNU_HASH, DT_HASH
@@ -33,27 +33,23 @@ def gnu_hash(name: bytes) -> int:
 
 def compute_gnu_hash(name: bytes) -> int:
     """The hash of DT_GNU_HASH (glibc: elf/dl-new-hash.h)."""
-    # A polynomial in 33 with the name's bytes as coefficients: the sum of products takes two thirds of a loop's time.
-    start = len(_POWERS) - 1 - len(name)
-    if start >= 0:
-        tail: int = sum(map(mul, name, _POWERS[start + 1 :]))
-        return (tail + 5381 * _POWERS[start]) & 0xFFFFFFFF
+    # 5381, and then the name's bytes, are the coefficients of a polynomial in 33. A byte is 33 * quotient + remainder,
+    # and int() reads a number in base 33: a sixth of the time that going through the bytes takes.
+    if 0 < len(name) < len(_POWERS):
+        value = int(name.translate(_REMAINDERS), 33) + 33 * int(name.translate(_QUOTIENTS), 33)
+        return (value + 5381 * _POWERS[len(name)]) & 0xFFFFFFFF
     value = 5381
     for byte in name:
         value = (value * 33 + byte) & 0xFFFFFFFF
     return value
 
 
-def _list_powers(count: int) -> list[int]:
-    """33 to the power of `count` - 1 down to 0, modulo 2**32."""
-    powers = [1]
-    for _ in range(count - 1):
-        powers.append(powers[-1] * 33 & 0xFFFFFFFF)
-    return powers[::-1]
-
-
-#: Long enough for nine names in ten.
-_POWERS = _list_powers(128)
+#: 33 to the power of the index, modulo 2**32; long enough for nearly all names, and int() is quadratic.
+_POWERS = [pow(33, exponent, 1 << 32) for exponent in range(257)]
+#: Byte -> the digit in base 33 of its remainder and of its quotient.
+_REMAINDERS, _QUOTIENTS = (
+    bytes([b"0123456789abcdefghijklmnopqrstuvw"[part(byte, 33)] for byte in range(256)]) for part in (mod, floordiv)
+)
 
 
 def sysv_hash(name: bytes) -> int:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from linkcheck.elf.limits import MAX_NAME_LENGTH
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from linkcheck.elf.bounded_file import BoundedFile, Span
 
 _SMALL_WINDOW = 1 << 10
@@ -53,6 +55,19 @@ class Strings:
         if self._budget < 0:
             raise self._file.malformed(f"its names take more than {self._limit} bytes ({self._table.what})")
         return name
+
+    def find_many(self, offsets: Iterable[int], what: str, most: int) -> list[bytes] | None:
+        """The names at `offsets`, as `find` has them; None when together they are longer than `most` bytes."""
+        window, found = self._window, []
+        whole = self._start == 0 and len(window) == self._table.size
+        for offset in offsets:
+            end = window.find(b"\0", offset) if whole else -1
+            name = window[offset:end] if end >= 0 else self.find(offset, what)
+            most -= len(name)
+            if most < 0:
+                return None
+            found.append(name)
+        return found
 
     def holds(self, offset: int, name: bytes, what: str) -> bool:
         """Whether `name` stands at `offset`, read without asking for more bytes than that takes."""

@@ -91,6 +91,18 @@ class Finder:
         """The one of `candidates` (definitions of one name in `image`) that a request for `version` gets, or None."""
         return match_version(image, candidates, version)
 
+    @classmethod
+    def serves(cls, image: Image, name: str, version: str | None, offered: Collection[str | None]) -> bool:
+        """Whether a request for `name` in `version` gets a definition of `image`, which has it in versions `offered`
+        (SymbolTable.offers); most are told without a look at the symbol.
+        """
+        return version in offered or cls.match_version(image, image.symbols.exported(name), version) is not None
+
+    @staticmethod
+    def other_name(_: str) -> str | None:
+        """What the loader looks for in itself when nobody defines a name, if anything."""
+        return None
+
     def __init__(self, load_set: LoadSet, *, whole: bool) -> None:
         """`whole`: read whole tables once instead of asking them for each name."""
         self._load_set = load_set

@@ -1,21 +1,23 @@
-"""Which imports of a load set find no definition where ld.so would look; whose fault that is, is a rule's word.
+"""Which imports of a load set find no definition where its loader would look; whose fault that is, is a rule's word.
 
-An import is looked up in the scope of its module (scope.py), by name and version (lookup.py's match_version), and only
-when a relocation refers to it. Source: glibc elf/dl-lookup.c (_dl_lookup_symbol_x) and elf/do-rel.h.
+An import is looked up in the scope of its module, by name and version, as lookup.py's Finder for the load set's C
+library has it, and only when a relocation refers to it (glibc elf/do-rel.h). In which order a scope is searched decides
+who defines a symbol, not whether somebody does: so all modules with one scope are asked for together, and each file is
+asked once for what all of them want.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.loader.lookup import match_version
-from linkcheck.loader.scope import list_scopes
+from linkcheck.loader.lookup import finder_of
 from linkcheck.model import FoundBy
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
+    from linkcheck.loader.lookup import Finder
     from linkcheck.model import Demand, Image, LoadSet, SymbolTable
 
 
@@ -46,17 +48,17 @@ class Undefined(Value):
     unseen: str = ""
 
 
+#: Answers that are remembered, of all files together: the same names of the C library are asked for by every file.
+_MOST_ANSWERS = 1 << 17
+
+
 class DefinitionFinder:
     """Finds what is undefined in load sets; remembers what one load set told about files that others load, too."""
 
     def __init__(self) -> None:
         """Nothing is known yet."""
-        #: Importing table -> the tables that define what it imports, and the imports that nobody defined. Without the
-        #: names that were found: a thousand files import a million.
-        self._settled: dict[SymbolTable, tuple[frozenset[SymbolTable], frozenset[Demand]]] = {}
-        #: Table -> name -> the versions that it defines it in; () for none.
-        self._offers: dict[SymbolTable, dict[str, tuple[str | None, ...]]] = {}
-        self._offers_left = _MOST_OFFERS
+        #: What was found out by the rules of one C library.
+        self._known: dict[type[Finder], _Known] = {}
         self._unrequested: dict[tuple[SymbolTable, str], bool] = {}
 
     def find(self, load_set: LoadSet) -> tuple[Undefined, ...]:
@@ -64,17 +66,12 @@ class DefinitionFinder:
 
         Weak imports may stay undefined. Raises MalformedElfError or UnreadableFileError when a table cannot be read.
         """
-        found = []
-        for scope in list_scopes(load_set):
-            module = load_set.modules[scope.module]
-            image = module.image
-            if module.found_by in _SYSTEM and image.name in _RUNTIME:
-                continue
-            left = self._look_up(image, [load_set.modules[index].image for index in scope.modules])
-            if left is None:
-                found.append(Undefined(scope.module, (), image.symbols.unseen or "it has too many imports to look up"))
-            elif left:
-                found.append(Undefined(scope.module, tuple(sorted(left, key=lambda demand: demand[0]))))
+        rules = finder_of(load_set)
+        known = self._known.setdefault(rules, _Known(rules))
+        alike: dict[frozenset[int], list[int]] = {}
+        for scope in rules.list_scopes(load_set):
+            alike.setdefault(frozenset(scope.modules), []).append(scope.module)
+        found = [one for scope, modules in alike.items() for one in known.find(load_set, modules, scope)]
         return tuple(sorted(found, key=lambda undefined: undefined.module))
 
     def requested(self, image: Image, demands: Collection[Demand]) -> tuple[Demand, ...]:
@@ -87,54 +84,102 @@ class DefinitionFinder:
                 self._unrequested[table, name] = requested is not None and name not in requested
         return tuple(demand for demand in demands if not self._unrequested[table, demand[0]])
 
-    def _look_up(self, image: Image, scope: Sequence[Image]) -> Collection[Demand] | None:
-        """The imports of `image` that no image of `scope` satisfies; None when they cannot be told."""
-        table = image.symbols
-        settled = self._settled.get(table)
-        if settled is not None and settled[0].issubset([other.symbols for other in scope]):
-            left, providers = settled[1], set(settled[0])
-        else:
-            demands = None if table.unseen is not None else table.demands()
-            if demands is None:
-                return None
-            left, providers = frozenset(demands), set()
-            # Most imports name the library that they expect the definition in: it is asked first, and for these alone.
-            named = {other.name: other for other in scope}
-            for library in {demand[2] for demand in left if demand[2] is not None}:
-                provider = named.get(library)
-                if provider is not None:
-                    left -= self._ask(provider, [demand for demand in left if demand[2] == library], providers)
-        for other in scope:
+
+class _Known:
+    """What one run has found out about files by the rules of one C library."""
+
+    def __init__(self, rules: type[Finder]) -> None:
+        self._rules = rules
+        #: Importing table -> the tables that define what it imports, and the imports that nobody defined. Without the
+        #: imports that were found: a thousand files import a million.
+        self._settled: dict[SymbolTable, tuple[tuple[SymbolTable, ...], frozenset[Demand]]] = {}
+        #: Table -> what it was asked for, and what of that it satisfies.
+        self._answers: dict[SymbolTable, tuple[set[Demand], set[Demand]]] = {}
+        self._answers_left = _MOST_ANSWERS
+
+    def find(self, load_set: LoadSet, modules: Sequence[int], scope: Collection[int]) -> Iterable[Undefined]:
+        """What nobody in `scope` defines of the imports of `modules`, whose scope it is."""
+        reached = [load_set.modules[index].image for index in sorted(scope)]
+        tables = {image.symbols for image in reached}
+        #: Imports of each module; those that it leaves undefined elsewhere when all others are satisfied here, too.
+        demands: dict[int, frozenset[Demand]] = {}
+        fresh: set[int] = set()
+        for index in modules:
+            module = load_set.modules[index]
+            image, table = module.image, module.image.symbols
+            if module.found_by in _SYSTEM and image.name in _RUNTIME:
+                continue
+            settled = self._settled.get(table)
+            if settled is not None and tables.issuperset(settled[0]):
+                demands[index] = settled[1]
+                continue
+            listed = None if table.unseen is not None else table.demands()
+            if listed is None:
+                yield Undefined(index, (), table.unseen or "it has too many imports to look up")
+            else:
+                demands[index] = frozenset(listed)
+                fresh.add(index)
+        wanted: frozenset[Demand] = frozenset().union(*demands.values())
+        if not (fresh or wanted):
+            return
+        satisfied = self._ask_all(load_set, reached, wanted)
+        missing = wanted.difference(*satisfied.values())
+        for index, own in demands.items():
+            table = load_set.modules[index].image.symbols
+            left = own & missing
+            if index in fresh:
+                providers = tuple(other for other, offered in satisfied.items() if not offered.isdisjoint(own))
+                self._settled[table] = (providers, left)
+            if left:
+                yield Undefined(index, tuple(sorted(left, key=lambda demand: demand[0])))
+
+    def _ask_all(
+        self, load_set: LoadSet, reached: Sequence[Image], wanted: frozenset[Demand]
+    ) -> dict[SymbolTable, frozenset[Demand]]:
+        """What each of the images `reached`, which are in load order, satisfies of `wanted`; one provider is enough."""
+        satisfied: dict[SymbolTable, frozenset[Demand]] = {}
+        left = wanted
+        # Most imports name the library that they expect the definition in: it is asked first, and for these alone.
+        named = {image.name: image for image in reached}
+        expected: dict[str, list[Demand]] = {}
+        for demand in wanted:
+            if demand[2] is not None:
+                expected.setdefault(demand[2], []).append(demand)
+        for library, demands in expected.items():
+            if (image := named.get(library)) is not None:
+                left -= self._ask(image, frozenset(demands), satisfied)
+        # The program last: it uses what its libraries define.
+        for image in (*reached[1:], *reached[:1]):
             if not left:
                 break
-            left -= self._ask(other, left, providers)
-        self._settled[table] = (frozenset(providers), left)
-        return left
-
-    def _ask(self, image: Image, demands: Collection[Demand], providers: set[SymbolTable]) -> frozenset[Demand]:
-        """Those of `demands` that `image` satisfies; when there are any, it is added to `providers`."""
-        table = image.symbols
-        offers = self._offers.setdefault(table, {})
-        unknown = [demand[0] for demand in demands if demand[0] not in offers]
-        if unknown:
-            new = table.offers(unknown)
-            if self._offers_left > 0:
-                self._offers_left -= len(unknown)
-                offers.update(dict.fromkeys(unknown, ()))
-                offers.update(new)
-            else:
-                offers = {**offers, **new}
-        satisfied = frozenset(d for d in demands if (found := offers.get(d[0])) and _satisfies(image, d, found))
-        if satisfied:
-            providers.add(table)
+            left -= self._ask(image, left, satisfied)
+        renamed = {demand: other for demand in left if (other := self._rules.other_name(demand[0])) is not None}
+        for module in load_set.modules if renamed else ():
+            image = module.image
+            if module.found_by is FoundBy.INTERPRETER and image in reached:
+                satisfied[image.symbols] = satisfied.get(image.symbols, frozenset()) | {
+                    demand
+                    for demand, other in renamed.items()
+                    if self._rules.match_version(image, image.symbols.exported(other), demand[1]) is not None
+                }
         return satisfied
 
-
-#: Answers that are remembered, of all files together: the same names of the C library are asked for by every file.
-_MOST_OFFERS = 1 << 16
-
-
-def _satisfies(image: Image, demand: Demand, offered: Sequence[str | None]) -> bool:
-    """Whether `demand` gets one of the definitions in the versions `offered`."""
-    name, version, _ = demand
-    return version in offered or match_version(image, image.symbols.exported(name), version) is not None
+    def _ask(
+        self, image: Image, demands: frozenset[Demand], satisfied: dict[SymbolTable, frozenset[Demand]]
+    ) -> frozenset[Demand]:
+        """Those of `demands` that `image` satisfies; they are added to `satisfied`."""
+        table, serves = image.symbols, self._rules.serves
+        asked, served = self._answers.setdefault(table, (set(), set()))
+        unknown = demands - asked
+        found = demands & served
+        if unknown:
+            offers = table.offers({demand[0] for demand in unknown})
+            new = {d for d in unknown if (offered := offers.get(d[0])) and serves(image, d[0], d[1], offered)}
+            found |= new
+            if self._answers_left > 0:
+                self._answers_left -= len(unknown)
+                asked |= unknown
+                served |= new
+        if found:
+            satisfied[table] = satisfied.get(table, frozenset()) | found
+        return found

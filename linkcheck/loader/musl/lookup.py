@@ -13,7 +13,7 @@ from linkcheck.model import BindingKind, FoundBy, SymbolType
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from linkcheck.model import Binding, Image, LoadSet, Symbol
 
@@ -48,6 +48,20 @@ class MuslFinder(Finder):
             return None
         return symbol if symbol.value or symbol.type == SymbolType.TLS else None
 
+    @classmethod
+    def serves(cls, image: Image, name: str, version: str | None, _: Collection[str | None]) -> bool:
+        """Whether a request for `name` gets a definition of `image`; which versions there are tells nothing."""
+        return cls.match_version(image, image.symbols.exported(name), version) is not None
+
+    @staticmethod
+    def other_name(name: str) -> str | None:
+        """What the loader looks for in itself when nobody defines `name`, if anything.
+
+        Since 1.2.4 libc.so has no symbols like fopen64, and the loader takes its own fopen for them. It keeps a list of
+        them; what libc.so defines without the 64 and somebody imports with it comes to the same.
+        """
+        return name.replace("64", "") if name.endswith(("64", "64_r")) else None
+
     def _bind_definition(self, scope: Scope, symbol: Symbol) -> Binding:
         found = super()._bind_definition(scope, symbol)
         # No look-up ends at a hidden version. What uses of it there are inside its file were bound by the linker.
@@ -62,11 +76,9 @@ class MuslFinder(Finder):
 
     def _match(self, scope: Scope, name: str, version: str | None) -> tuple[int, Symbol] | None:
         found = super()._match(scope, name, version)
-        if found is None and name.endswith(("64", "64_r")):
-            # Since 1.2.4 libc.so has no symbols like fopen64, and the loader takes its own fopen for them. It keeps a
-            # list of them; what libc.so defines without the 64 and somebody imports with it comes to the same.
+        if found is None and (other := self.other_name(name)) is not None:
             loader = [i for i in scope.modules if self._modules[i].found_by is FoundBy.INTERPRETER]
-            return super()._match(Scope(scope.module, tuple(loader)), name.replace("64", ""), version)
+            return super()._match(Scope(scope.module, tuple(loader)), other, version)
         return found
 
     def _settle(self, index: int, symbol: Symbol) -> int:
