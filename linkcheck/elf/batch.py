@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 #: Asking for one name takes as long as reading this many bytes.
 _BYTES_FOR_A_NAME = 1 << 16
+#: So does reading the entry and the name of one symbol by themselves.
+_BYTES_FOR_A_SYMBOL = 1 << 14
+#: Steps along a chain that most names stay far below.
+_USUAL_CHAIN_LENGTH = 64
 #: Name -> its bytes with a NUL, and its hash; the names that one file imports are looked for in many.
 _hashes: dict[str, tuple[bytes, int]] = {}
 
@@ -90,59 +94,91 @@ def find_offers(
     None when the tables are so large that asking for each name reads less. Arguments and errors are those of
     `list_demands`.
     """
-    symbol_size = layout.symbol.size
+    size = layout.symbol.size
     hash_size = min(gnu.size_with_chains(count), gnu.span.size)
-    largest = max(count * symbol_size, hash_size, strings.size)
-    if largest > MAX_RESIDENT_TABLE or largest > len(names) * _BYTES_FOR_A_NAME:
+    if max(count * size, hash_size, strings.size) > MAX_RESIDENT_TABLE or hash_size > len(names) * _BYTES_FOR_A_NAME:
         return None
-    filter_, buckets, chains = gnu.load(file, hash_size)
-    if not buckets:
-        return {}
-    entries = symbols.read(file, 0, count * symbol_size)
-    texts = strings.read(file, 0, strings.size)
+    alike = _find_alike(file, gnu, count, hash_size, names)
+    whole = count * size + strings.size <= len(alike) * _BYTES_FOR_A_SYMBOL
     table = versions.table
-    version_values = None if table is None else layout.halves(table.read(file, 0, 2 * count))
-    first = gnu.first
-    bits, mask, shift, bucket_count = layout.bits, gnu.filter_words - 1, gnu.filter_shift, len(buckets)
-    wide, unpack = bits == 64, layout.symbol.unpack_from
-    known_hash = _hashes.get
+    entries = symbols.read(file, 0, count * size) if whole else b""
+    texts = strings.read(file, 0, strings.size) if whole else b""
+    numbers = layout.halves(table.read(file, 0, 2 * count)) if whole and table is not None else None
+    wide, unpack = layout.bits == 64, layout.symbol.unpack_from
     found: dict[str, tuple[str | None, ...]] = {}
     own_versions: dict[int, str | None] = {}
     own: str | None = None
+    for name, encoded, index in alike:
+        entry, at = (entries, index * size) if whole else (symbols.read(file, index * size, size), 0)
+        if wide:
+            place, info, other, section, address, _ = unpack(entry, at)
+        else:
+            place, address, _, info, other, section = unpack(entry, at)
+        if not is_bindable(info, other, section, address):
+            continue
+        if not (texts.startswith(encoded, place) if whole else _stands_at(file, strings, place, encoded)):
+            continue
+        if table is not None:
+            number = layout.halves(table.read(file, 2 * index, 2))[0] if numbers is None else numbers[index]
+            if number not in own_versions:
+                version = versions.meaning(file, number, index)
+                own_versions[number] = None if version is None or version.base else version.name
+            own = own_versions[number]
+        found[name] = (*found[name], own) if name in found else (own,)
+    return found
+
+
+def _find_alike(
+    file: BoundedFile, gnu: GnuHash, count: int, size: int, names: Collection[str]
+) -> list[tuple[str, bytes, int]]:
+    """The symbols that the first `size` bytes of the hash table give for `names`, by their hashes: the name, its bytes
+    with a NUL, and the symbol's index.
+    """
+    filter_, buckets, chains = gnu.load(file, size)
+    if not buckets:
+        return []
+    known_hash = _hashes.get
     if len(chains) < len(names):
-        stored = {word | 1 for word in chains}  # the lowest bit only says where a chain ends
+        stored = {word | 1 for word in chains}
         names = [name for name in names if (known_hash(name) or _remember_hash(name))[1] | 1 in stored]
+    first, bits, mask, shift, bucket_count = (
+        gnu.first,
+        gnu.layout.bits,
+        gnu.filter_words - 1,
+        gnu.filter_shift,
+        len(buckets),
+    )
+    end = min(len(chains), max(0, count - first))
+    left = MAX_CHAIN_LENGTH + len(names) * _USUAL_CHAIN_LENGTH
+    found = []
     for name in names:
         encoded, value = known_hash(name) or _remember_hash(name)
-        # As GnuHash.may_hold_in, without two calls for each name: most names end here.
-        word = filter_[value // bits & mask]
-        if not (word >> (value % bits)) & (word >> ((value >> shift) % bits)) & 1:
-            continue
-        index = buckets[value % bucket_count]
-        if index == 0:
-            continue
-        if index < first:
-            raise file.malformed(f"a bucket of DT_GNU_HASH holds {index}, but its first symbol is {first}")
-        for index in range(index, min(index + MAX_CHAIN_LENGTH, count, first + len(chains))):  # noqa: B020
-            word = chains[index - first]
-            if (word ^ value) >> 1 == 0:
-                if wide:
-                    place, info, other, section, address, _ = unpack(entries, index * symbol_size)
-                else:
-                    place, address, _, info, other, section = unpack(entries, index * symbol_size)
-                if is_bindable(info, other, section, address) and texts.startswith(encoded, place):
-                    if version_values is not None:
-                        number = version_values[index]
-                        if number not in own_versions:
-                            version = versions.meaning(file, number, index)
-                            own_versions[number] = None if version is None or version.base else version.name
-                        own = own_versions[number]
-                    found[name] = (*found[name], own) if name in found else (own,)
+        start = at = buckets[value % bucket_count] - first
+        if at < 0:
+            if at == -first:  # an empty bucket
+                continue
+            raise file.malformed(f"a bucket of DT_GNU_HASH holds {at + first}, but its first symbol is {first}")
+        while at < end:
+            word = chains[at]
+            if word ^ value < 2:  # the lowest bit only says where a chain ends
+                # The loader looks into the Bloom filter first, which here takes longer than a chain.
+                bloom = filter_[value // bits & mask]
+                if (bloom >> value % bits) & (bloom >> (value >> shift) % bits) & 1:
+                    found.append((name, encoded, first + at))
             if word & 1:
                 break
+            at += 1
         else:
-            raise file.malformed(f"a chain of DT_GNU_HASH runs past its table at symbol {index}")
+            raise file.malformed(f"a chain of DT_GNU_HASH runs past its table at symbol {first + at}")
+        left -= at - start
+        if left < 0:
+            raise file.malformed(f"the chains of DT_GNU_HASH have more than {MAX_CHAIN_LENGTH} entries")
     return found
+
+
+def _stands_at(file: BoundedFile, strings: Span, place: int, encoded: bytes) -> bool:
+    size = len(encoded)
+    return place + size <= strings.size and strings.read(file, place, size) == encoded
 
 
 def _remember_hash(name: str) -> tuple[bytes, int]:

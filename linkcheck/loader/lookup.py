@@ -16,10 +16,10 @@ from linkcheck.model import Binding, BindingKind, Libc, SymbolBinding, Visibilit
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from linkcheck.loader.scope import Scope
-    from linkcheck.model import Image, LoadSet, Module, Symbol
+    from linkcheck.model import Demand, Image, LoadSet, Module, Symbol
 
 #: Version indices below this name no version of their own: local, global, and the first one a library defines, which
 #: ld.so takes to be the oldest.
@@ -92,11 +92,22 @@ class Finder:
         return match_version(image, candidates, version)
 
     @classmethod
-    def serves(cls, image: Image, name: str, version: str | None, offered: Collection[str | None]) -> bool:
-        """Whether a request for `name` in `version` gets a definition of `image`, which has it in versions `offered`
-        (SymbolTable.offers); most are told without a look at the symbol.
-        """
-        return version in offered or cls.match_version(image, image.symbols.exported(name), version) is not None
+    def serve(
+        cls, image: Image, demands: Iterable[Demand], offers: Mapping[str, Collection[str | None]]
+    ) -> set[Demand]:
+        """Those of `demands` that get a definition of `image`, whose `offers` (SymbolTable.offers) these are."""
+        # Most name a version that the symbol has, which takes no look at the symbol.
+        return {
+            demand
+            for demand in demands
+            if (versions := offers.get(demand[0]))
+            and (demand[1] in versions or cls.is_served(image, demand[0], demand[1]))
+        }
+
+    @classmethod
+    def is_served(cls, image: Image, name: str, version: str | None) -> bool:
+        """Whether a request for `name` in `version` gets a definition of `image`."""
+        return cls.match_version(image, image.symbols.exported(name), version) is not None
 
     @staticmethod
     def other_name(_: str) -> str | None:

@@ -158,9 +158,7 @@ class _Known:
             image = module.image
             if module.found_by is FoundBy.INTERPRETER and image in reached:
                 satisfied[image.symbols] = satisfied.get(image.symbols, frozenset()) | {
-                    demand
-                    for demand, other in renamed.items()
-                    if self._rules.match_version(image, image.symbols.exported(other), demand[1]) is not None
+                    demand for demand, other in renamed.items() if self._rules.is_served(image, other, demand[1])
                 }
         return satisfied
 
@@ -168,13 +166,13 @@ class _Known:
         self, image: Image, demands: frozenset[Demand], satisfied: dict[SymbolTable, frozenset[Demand]]
     ) -> frozenset[Demand]:
         """Those of `demands` that `image` satisfies; they are added to `satisfied`."""
-        table, serves = image.symbols, self._rules.serves
+        table = image.symbols
         asked, served = self._answers.setdefault(table, (set(), set()))
         unknown = demands - asked
         found = demands & served
         if unknown:
             offers = table.offers({demand[0] for demand in unknown})
-            new = {d for d in unknown if (offered := offers.get(d[0])) and serves(image, d[0], d[1], offered)}
+            new = self._rules.serve(image, unknown, offers) if offers else set()
             found |= new
             if self._answers_left > 0:
                 self._answers_left -= len(unknown)

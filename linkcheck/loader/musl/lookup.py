@@ -13,9 +13,9 @@ from linkcheck.model import BindingKind, FoundBy, SymbolType
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
-    from linkcheck.model import Binding, Image, LoadSet, Symbol
+    from linkcheck.model import Binding, Demand, Image, LoadSet, Symbol
 
 #: Types that a look-up can end at: not STT_GNU_IFUNC, for musl has no such functions.
 _TYPES = frozenset({SymbolType.NOTYPE, SymbolType.OBJECT, SymbolType.FUNC, SymbolType.COMMON, SymbolType.TLS})
@@ -49,9 +49,11 @@ class MuslFinder(Finder):
         return symbol if symbol.value or symbol.type == SymbolType.TLS else None
 
     @classmethod
-    def serves(cls, image: Image, name: str, version: str | None, _: Collection[str | None]) -> bool:
-        """Whether a request for `name` gets a definition of `image`; which versions there are tells nothing."""
-        return cls.match_version(image, image.symbols.exported(name), version) is not None
+    def serve(
+        cls, image: Image, demands: Iterable[Demand], offers: Mapping[str, Collection[str | None]]
+    ) -> set[Demand]:
+        """Those of `demands` that get a definition of `image`; in which versions it has one tells nothing."""
+        return {d for d in demands if d[0] in offers and cls.is_served(image, d[0], d[1])}
 
     @staticmethod
     def other_name(name: str) -> str | None:
