@@ -7,47 +7,62 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkcheck.model import Libc
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from linkcheck.model import LoadSet
 
 
-class MissingVersion(Value):
-    """`module` wants `version` of the file called `library`, and ld.so ends its start (or the dlopen) for that."""
+class VersionFault(Value):
+    """`module` wants `versions` of the file called `library`, and does not get them."""
 
     module: int
     library: str
-    version: str
+    #: Those that are missing; of a file without versions, all that are wanted. Not those that only weak uses want.
+    versions: tuple[str, ...]
     #: The module that is known as `library`; None when none is, which ld.so holds for impossible.
     provider: int | None
 
 
-def find_missing_versions(load_set: LoadSet) -> tuple[MissingVersion, ...]:
-    """What ld.so's check of versions refuses in `load_set`, in load order.
+class VersionReport(Value):
+    """What ld.so's comparison of versions comes to in one load set, each in load order."""
 
-    A file that defines no versions at all is not refused: ld.so says "no version information available" and goes on.
-    """
-    names = list_names(load_set)
-    return tuple(fault for index in range(len(load_set.modules)) for fault in _check(load_set, index, names))
+    #: ld.so ends its start, or the dlopen, for these.
+    refused: tuple[VersionFault, ...] = ()
+    #: The provider defines no versions at all: ld.so says "no version information available", and goes on.
+    uninformed: tuple[VersionFault, ...] = ()
+    #: How many times a file's wants were compared with a library that is there.
+    compared: int = 0
 
 
-def _check(load_set: LoadSet, index: int, names: list[set[str]]) -> Iterator[MissingVersion]:
-    for need in load_set.modules[index].image.version_needs:
-        provider = next((at for at, known in enumerate(names) if need.library in known), None)
-        defined = set()
-        if provider is not None:
-            definitions = load_set.modules[provider].image.version_definitions
-            if not definitions:
-                continue
-            defined = {definition.name for definition in definitions}
-        elif any(missing.module == index and missing.needed == need.library for missing in load_set.unresolved):
-            continue  # the missing file is the fault; which versions it has nobody knows
-        for version in need.versions:
-            if version.name not in defined and not version.weak:
-                yield MissingVersion(index, need.library, version.name, provider)
+def compare_versions(load_set: LoadSet) -> VersionReport:
+    """What ld.so's comparison of versions finds in `load_set`, which musl's loader does not make."""
+    if load_set.libc is Libc.MUSL:
+        return VersionReport()
+    known: dict[str, int] = {}
+    for index, names in reversed(tuple(enumerate(list_names(load_set)))):
+        known.update(dict.fromkeys(names, index))
+    missing = {unresolved.needed for unresolved in load_set.unresolved}
+    defined_by: dict[int | None, set[str]] = {}
+    refused: list[VersionFault] = []
+    uninformed: list[VersionFault] = []
+    compared = 0
+    for index, module in enumerate(load_set.modules):
+        for need in module.image.version_needs:
+            provider = known.get(need.library)
+            if provider is None and need.library in missing:
+                continue  # the missing file is the fault; which versions it has nobody knows
+            compared += provider is not None
+            definitions = None if provider is None else load_set.modules[provider].image.version_definitions
+            if provider not in defined_by:
+                defined_by[provider] = {definition.name for definition in definitions or ()}
+            defined = defined_by[provider]
+            versions = tuple(v.name for v in need.versions if v.name not in defined and not v.weak)
+            if versions:
+                fault = VersionFault(index, need.library, versions, provider)
+                (uninformed if definitions == () else refused).append(fault)
+    return VersionReport(tuple(refused), tuple(uninformed), compared)
 
 
 def list_names(load_set: LoadSet) -> list[set[str]]:

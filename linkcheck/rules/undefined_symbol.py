@@ -70,6 +70,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
 from linkcheck.loader.undefined import DefinitionFinder
+from linkcheck.loader.versions import compare_versions
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line, unique
 from linkcheck.rules.long_lists import MOST_IN_EVIDENCE
 from linkcheck.rules.ownership import missing_libraries
@@ -79,6 +80,7 @@ from linkcheck.rules.wording import chain_text, counted, listed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from linkcheck.loader.versions import VersionFault
     from linkcheck.model import Demand, LoadSet, RuleResult
     from linkcheck.policy.settings import Settings
 
@@ -115,6 +117,7 @@ class _Judge:
         self.load_set = load_set
         self.settings = settings
         self.finder = finder
+        self._refused: tuple[VersionFault, ...] | None = None
 
     def judge(self, index: int, demands: tuple[Demand, ...], unseen: str) -> Iterator[RuleResult]:
         load_set = self.load_set
@@ -123,7 +126,8 @@ class _Judge:
             yield Check(META.code, image.path, Outcome.UNKNOWN, unseen)
             return
         host_known = load_set.root.is_executable
-        demands = tuple(demand for demand in demands if not self._lacks_version(demand))
+        refused = self._refused_versions(index)
+        demands = tuple(demand for demand in demands if (demand[2], demand[1]) not in refused)
         left = demands
         if not host_known:
             left = tuple(demand for demand in demands if not self._is_host_symbol(demand[0]))
@@ -149,13 +153,12 @@ class _Judge:
             # What takes other symbols from a well-known host has that one, which does not define these.
             yield self._missing_in_library(index, left, hosted=hosted)
 
-    def _lacks_version(self, demand: Demand) -> bool:
-        """Whether the library that should define it lacks the whole version (LC305): ld.so never asks for it."""
-        _, version, library = demand
-        return library is not None and any(
-            version not in {defined.name for defined in module.image.version_definitions}
-            for module in self.load_set.modules
-            if library in (module.image.name, module.requested_as) and module.image.version_definitions
+    def _refused_versions(self, index: int) -> frozenset[tuple[str, str]]:
+        """Library and version of what the library lacks as a whole: LC305 says so, and ld.so never asks for symbols."""
+        if self._refused is None:
+            self._refused = compare_versions(self.load_set).refused
+        return frozenset(
+            (fault.library, version) for fault in self._refused if fault.module == index for version in fault.versions
         )
 
     def _is_host_symbol(self, name: str) -> bool:

@@ -3,8 +3,12 @@
 ## What it checks
 
 Every version that a file of the load set names for one of its libraries (DT_VERNEED): the library that ld.so loads
-under that name has to define it (DT_VERDEF), unless the need is weak. A library without any versions satisfies every
-need, as ld.so has it.
+under that name has to define it (DT_VERDEF), unless the need is weak.
+
+A library that defines no versions at all is another build of the one that the file was linked with. ld.so says `no
+version information available` and goes on, so it is information; but where that library needs no version of another one
+either, glibc before 2.41 ends the process when it looks one of the symbols up (`Inconsistency detected by ld.so`), so
+it is a warning.
 
 ## Why it matters
 
@@ -47,23 +51,26 @@ $ linkcheck verify main --select LC305
 ## What it cannot see
 
 A need for a library that was not found is `unknown`, and not asked for when the policy declares it external. Whether a
-library defines a symbol in a version that it has is LC304's question. Loaders other than glibc's: musl's looks at no
-version.
+library defines a symbol in a version that it has is LC304's question. Whether a symbol that is wanted in a version is
+looked up at all in the library without versions, or found before it. musl's loader compares no versions, so the rule
+does not apply to its programs.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, unique
+from linkcheck.loader.versions import compare_versions
+from linkcheck.model import Check, Confidence, Finding, Libc, Location, Outcome, Severity, unique
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import chain_text, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from linkcheck.model import Image, LoadSet, RuleResult
+    from linkcheck.loader.versions import VersionFault
+    from linkcheck.model import LoadSet, RuleResult
     from linkcheck.policy.settings import Settings
 
 META = RuleMeta(
@@ -73,71 +80,95 @@ META = RuleMeta(
 
 def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a finding for each file and library whose versions do not fit, or one result for the whole load set."""
-    found = False
-    compared = False
-    for index, module in enumerate(load_set.modules):
-        for need in module.image.version_needs:
-            library = _find(load_set, index, need.library)
-            if library is None:
-                continue
-            provider = load_set.modules[library].image
-            compared = True
-            missing = _missing(provider, [version.name for version in need.versions if not version.weak])
-            if missing:
-                found = True
-                yield _finding(load_set, index, library, missing)
-    if found:
-        return
     subject = load_set.root.path
+    if load_set.libc is Libc.MUSL:
+        yield Check(META.code, subject, Outcome.NOT_APPLICABLE, "musl's loader compares no versions")
+        return
+    report = compare_versions(load_set)
+    for fault in report.uninformed:
+        yield _uninformed(load_set, fault)
+    for fault in report.refused:
+        yield _refused(load_set, fault)
+    if report.refused:
+        return
     if missing_names := unique(unresolved.needed for unresolved in missing_libraries(load_set, settings)):
         wanted = {need.library for module in load_set.modules for need in module.image.version_needs}
         if unseen := [name for name in missing_names if name in wanted]:
             reason = f"{listed(unseen)} not found, so its versions cannot be compared"
             yield Check(META.code, subject, Outcome.UNKNOWN, reason)
             return
-    if compared:
-        yield Check(META.code, subject, Outcome.PASS, "every library has the versions that are needed of it")
-    else:
+    if not report.compared:
         yield Check(META.code, subject, Outcome.NOT_APPLICABLE, "no file needs a version of a library")
+    elif not report.uninformed:
+        yield Check(META.code, subject, Outcome.PASS, "every library has the versions that are needed of it")
 
 
-def _find(load_set: LoadSet, index: int, name: str) -> int | None:
-    """The module that ld.so takes for `name` in a DT_VERNEED of module `index` (glibc elf/dl-version.c find_needed)."""
-    module = load_set.modules[index]
-    for needed, dependency in zip(module.image.needed, module.dependencies, strict=False):
-        if needed == name and dependency is not None:
-            return dependency
-    for other, candidate in enumerate(load_set.modules):
-        if name in (candidate.image.soname, candidate.requested_as):
-            return other
-    return None
+def _refused(load_set: LoadSet, fault: VersionFault) -> Finding:
+    missing = listed(list(fault.versions))
+    it = "it" if len(fault.versions) == 1 else "them"
+    if fault.provider is None:
+        message = (
+            f"needs the {_counted(fault)} of {fault.library}, and nothing is loaded by that name: ld.so ends in an "
+            "assertion (dl-version.c, needed != NULL)."
+        )
+        remedy = f"Link {load_set.modules[fault.module].image.path} to {fault.library}, so that it names it as needed."
+    else:
+        provider = load_set.modules[fault.provider].image
+        message = (
+            f"needs the {_counted(fault)} of {provider.name}, and {provider.path} (loaded as "
+            f"{chain_text(load_set, fault.provider)}) does not define {it}: ld.so refuses to start with it."
+        )
+        remedy = (
+            f"Build {load_set.modules[fault.module].image.path} against the oldest {provider.name} that it has to run "
+            f"with, or ship one that defines {missing} where it is found before {provider.path}."
+        )
+    return _finding(load_set, fault, META.severity, message, remedy)
 
 
-def _missing(provider: Image, versions: Sequence[str]) -> list[str]:
-    """Those of `versions` that `provider` lacks; none when it has no versions at all."""
-    defined = {version.name for version in provider.version_definitions}
-    return [name for name in versions if name not in defined] if defined else []
+def _uninformed(load_set: LoadSet, fault: VersionFault) -> Finding:
+    path = load_set.modules[fault.module].image.path
+    provider = load_set.modules[fault.provider or 0].image
+    message = (
+        f"needs the {_counted(fault)} of {fault.library}, and {provider.path} (loaded as "
+        f"{chain_text(load_set, fault.provider or 0)}) has no versions at all: it is another build of that library. "
+        f'ld.so says "no version information available" where it starts a program with it, and takes '
+    )
+    if provider.version_needs:
+        severity = Severity.INFO
+        message += "the symbols as they are."
+    else:
+        severity = Severity.WARNING
+        message += (
+            "the symbols as they are since glibc 2.41; before, it ends the process where it looks one of them up "
+            "(dl-lookup.c, check_match)."
+        )
+    remedy = (
+        f"Ship the {fault.library} that {path} was linked with, or one that has its versions, where it is found before "
+        f"{provider.path}."
+    )
+    return _finding(load_set, fault, severity, message, remedy)
 
 
-def _finding(load_set: LoadSet, index: int, library: int, missing: Sequence[str]) -> Finding:
-    image, provider = load_set.modules[index].image, load_set.modules[library].image
-    word = "version" if len(missing) == 1 else "versions"
+def _counted(fault: VersionFault) -> str:
+    return f"{'version' if len(fault.versions) == 1 else 'versions'} {listed(list(fault.versions))}"
+
+
+def _finding(load_set: LoadSet, fault: VersionFault, severity: Severity, message: str, remedy: str) -> Finding:
+    path = load_set.modules[fault.module].image.path
+    provider = None if fault.provider is None else load_set.modules[fault.provider].image
     return Finding(
         META.code,
         META.name,
-        META.severity,
+        severity,
         Confidence.HIGH,
-        f"{image.path} needs the {word} {listed(list(missing))} of {provider.name}, and {provider.path} "
-        f"(loaded as {chain_text(load_set, library)}) does not define {'it' if len(missing) == 1 else 'them'}: ld.so "
-        f"refuses to start with it.",
-        f"Build {image.path} against the oldest {provider.name} that it has to run with, or ship one that defines "
-        f"{listed(list(missing))} where it is found before {provider.path}.",
-        Location(image.path, missing[0]),
-        related=(Location(provider.path),),
+        f"{path} {message}",
+        remedy,
+        Location(path, fault.versions[0]),
+        related=() if provider is None else (Location(provider.path),),
         evidence={
-            "library": provider.path,
-            "missing": list(missing),
-            "defined": [v.name for v in provider.version_definitions if not v.base],
+            "library": fault.library if provider is None else provider.path,
+            "missing": list(fault.versions),
+            "defined": [] if provider is None else [v.name for v in provider.version_definitions if not v.base],
         },
     )
 

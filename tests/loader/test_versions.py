@@ -12,7 +12,7 @@ from linkcheck.elf.reader import read_image
 from linkcheck.loader.load import load
 from linkcheck.loader.lookup import bindings
 from linkcheck.loader.system import System
-from linkcheck.loader.versions import MissingVersion, find_missing_versions
+from linkcheck.loader.versions import VersionFault, compare_versions
 from tests.loader.workshop import START, Workshop, needs_compiler
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def test_a_version_that_is_there(shop: Workshop) -> None:
     program = make_program(shop)
     assert start(program) == (0, "")
     load_set = loaded(program)
-    assert find_missing_versions(load_set) == ()
+    report = compare_versions(load_set)
+    assert (report.refused, report.uninformed, report.compared) == ((), (), 1)
     found = import_of(load_set)
     assert (found.provider, found.version, found.unversioned) == (1, "V1", False)
 
@@ -79,7 +80,7 @@ def test_another_version_ends_the_start(shop: Workshop) -> None:
     status, message = start(program)
     assert status == 1
     assert f"{shop.base}/libacc.so: version `V1' not found (required by {program})" in message
-    assert find_missing_versions(loaded(program)) == (MissingVersion(0, "libacc.so", "V1", 1),)
+    assert compare_versions(loaded(program)).refused == (VersionFault(0, "libacc.so", ("V1",), 1),)
 
 
 def test_a_library_without_versions_ends_at_the_look_up_before_glibc_2_41(shop: Workshop) -> None:
@@ -90,7 +91,8 @@ def test_a_library_without_versions_ends_at_the_look_up_before_glibc_2_41(shop: 
     assert ("check_match: Assertion `version->filename == NULL" in message) is ASSERTS
     assert (status == 0) is not ASSERTS
     load_set = loaded(program)
-    assert find_missing_versions(load_set) == ()
+    report = compare_versions(load_set)
+    assert (report.refused, report.uninformed) == ((), (VersionFault(0, "libacc.so", ("V1",), 1),))
     found = import_of(load_set)
     assert (found.provider, found.unversioned) == (1, True)
 
@@ -103,7 +105,7 @@ def test_another_library_without_versions_serves(shop: Workshop) -> None:
     environment = {"LD_BIND_NOW": "1", "LD_PRELOAD": str(shop.base / "libfirst.so")}
     assert subprocess.run([str(program)], env=environment, check=False).returncode == 0
     load_set = load(root, System(read_image), preload=[environment["LD_PRELOAD"]])
-    assert find_missing_versions(load_set) == ()
+    assert compare_versions(load_set).refused == ()
     found = import_of(load_set)
     assert (found.provider, found.unversioned) == (1, False)
 
@@ -114,7 +116,7 @@ def test_a_weak_import_wants_its_version_all_the_same(shop: Workshop) -> None:
     make_library(shop, "V2 { global: acc; };")
     (need,) = read_image(str(program)).version_needs
     assert (start(program)[0] == 0) is need.versions[0].weak
-    assert bool(find_missing_versions(loaded(program))) is not need.versions[0].weak
+    assert bool(compare_versions(loaded(program)).refused) is not need.versions[0].weak
 
 
 def test_a_missing_library_is_no_missing_version(shop: Workshop) -> None:
@@ -123,4 +125,4 @@ def test_a_missing_library_is_no_missing_version(shop: Workshop) -> None:
     assert "cannot open shared object file" in start(program)[1]
     load_set = loaded(program)
     assert [u.needed for u in load_set.unresolved] == ["libacc.so"]
-    assert find_missing_versions(load_set) == ()
+    assert compare_versions(load_set).refused == ()

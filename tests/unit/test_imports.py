@@ -52,7 +52,6 @@ UNWANTED = {
     "linkcheck.loader.musl": "only for a process of musl",
     "linkcheck.loader.musl.load": "only for a process of musl",
     "linkcheck.loader.musl.lookup": "only for a process of musl",
-    "linkcheck.loader.versions": "only where an import names a version of a library that has none",
     "linkcheck.policy.lines": "only to name the line of a mistake",
     "linkcheck.policy.nearest": "only to name the nearest key after a typing error",
     "linkcheck.policy.waivers": "only when the policy has waivers",

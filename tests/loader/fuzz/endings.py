@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.lookup import bindings
-from linkcheck.loader.versions import find_missing_versions
+from linkcheck.loader.versions import compare_versions
 from linkcheck.model import Libc
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def foresee(load_set: LoadSet, preload: Sequence[str]) -> set[Fault]:
     crash = {(CRASHED, "") for b in found if b.slot}
     if load_set.libc is Libc.MUSL:
         return (missing | unbound) or crash
-    versions = {(MISSING_VERSION, missing.version) for missing in find_missing_versions(load_set)}
+    versions = {(MISSING_VERSION, name) for fault in compare_versions(load_set).refused for name in fault.versions}
     if _asserts_versions():
         unbound |= {(ABORTED, "") for b in found if b.unversioned}
     return missing or versions or unbound or crash

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from linkcheck.model import Outcome, Severity
+from linkcheck.model import FileKind, ListedSymbols, Outcome, Severity, SymbolBinding
 from linkcheck.rules.absent_state import check
 from tests.unit.rules.worlds import (
     ACCESSOR,
@@ -17,6 +17,7 @@ from tests.unit.rules.worlds import (
     only_finding,
     owner,
     runner,
+    symbol,
 )
 
 STREAM_ONLY = replace(PROFILE, states=PROFILE.states[:1])
@@ -37,6 +38,15 @@ def test_finds_a_definition_that_another_library_keeps_to_itself() -> None:
     first = image("lib/a.so", soname="liba.so", needed=(OWNER,), imports=(ACCESSOR,))
     world = load_set(runner(needed=(), imports=()), dlopened=(first, owner(), DELEGATE))
     assert [f.primary.path for f in findings(check(world, STREAM_ONLY))] == ["lib/d.so"]
+
+
+def test_finds_a_weak_function_whose_absence_a_program_cannot_see() -> None:
+    """A program at a fixed address has a slot of its own for it, so that the entry has an address."""
+    weak = replace(symbol(ACCESSOR, defined=False), binding=SymbolBinding.WEAK)
+    for entry in (weak, replace(weak, value=0x401000)):
+        program = replace(runner(needed=()), kind=FileKind.EXECUTABLE, symbols=ListedSymbols((entry,)))
+        found = findings(check(load_set(program), STREAM_ONLY))
+        assert [("address 0" in f.message, f.primary.path) for f in found] == [(True, "bin/runner")] * bool(entry.value)
 
 
 def test_passes_a_program_whose_owner_is_loaded() -> None:

@@ -16,6 +16,7 @@ from linkcheck.model import (
     Symbol,
     SymbolBinding,
     SymbolVersion,
+    VersionNeed,
 )
 from linkcheck.rules.undefined_symbol import check
 from tests.unit.rules.worlds import checks, findings, image, load_set, only_finding, small_policy, symbol
@@ -67,7 +68,8 @@ def test_finds_a_version_that_the_symbol_does_not_have() -> None:
 
 
 def test_leaves_a_version_that_the_library_lacks_to_lc305() -> None:
-    user = replace(USER, symbols=ListedSymbols((versioned("table_get", "T_2", defined=False),)))
+    need = VersionNeed("libtable.so", (SymbolVersion("T_2"),))
+    user = replace(USER, symbols=ListedSymbols((versioned("table_get", "T_2", defined=False),)), version_needs=(need,))
     table = replace(
         TABLE,
         symbols=ListedSymbols((versioned("table_get", "T_1", defined=True),)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from linkcheck.model import FileKind, Image, Outcome, Severity, SymbolVersion, VersionNeed
+from linkcheck.model import FileKind, Image, Libc, Outcome, Severity, SymbolVersion, VersionNeed
 from linkcheck.rules.unsatisfied_version import check
 from tests.unit.rules.worlds import checks, image, load_set, only_finding, small_policy
 
@@ -31,10 +31,34 @@ def test_finds_a_version_that_the_library_lacks() -> None:
     assert "bin/app -> lib/libtable.so" in finding.message
 
 
-def test_passes_what_the_library_has_and_a_library_without_versions() -> None:
-    for library in (table("T_1", "T_2"), table()):
-        reason = "every library has the versions that are needed of it"
-        assert checks(check(load_set(app("T_2"), library), POLICY)) == [("bin/app", Outcome.PASS, reason)]
+def test_passes_what_the_library_has() -> None:
+    reason = "every library has the versions that are needed of it"
+    world = load_set(app("T_2"), table("T_1", "T_2"))
+    assert checks(check(world, POLICY)) == [("bin/app", Outcome.PASS, reason)]
+
+
+def test_warns_of_a_library_without_versions_and_only_mentions_one_that_needs_some() -> None:
+    """ld.so keeps the versions of a file that needs some, and takes a definition without one from it."""
+    finding = only_finding(check(load_set(app("T_1", "T_2"), table()), POLICY))
+    assert (finding.severity, finding.evidence["missing"]) == (Severity.WARNING, ["T_1", "T_2"])
+    assert "glibc 2.41" in finding.message
+    needs = replace(table(), version_needs=(VersionNeed("libc.so.6", (SymbolVersion("GLIBC_2.2.5"),)),))
+    finding = only_finding(
+        check(load_set(app("T_2"), needs, missing=("libc.so.6",)), small_policy(external=("libc*",)))
+    )
+    assert finding.severity is Severity.INFO
+    assert "no version information available" in finding.message
+
+
+def test_finds_a_library_that_nothing_is_loaded_as() -> None:
+    finding = only_finding(check(load_set(app("T_1", needed="libother.so"), image("lib/libother.so")), POLICY))
+    assert (finding.severity, finding.evidence["library"]) == (Severity.ERROR, "libtable.so")
+
+
+def test_asks_nothing_for_musl() -> None:
+    world = replace(load_set(app("T_2"), table("T_1")), libc=Libc.MUSL)
+    reason = "musl's loader compares no versions"
+    assert checks(check(world, POLICY)) == [("bin/app", Outcome.NOT_APPLICABLE, reason)]
 
 
 def test_passes_a_weak_need() -> None:
