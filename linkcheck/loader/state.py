@@ -50,7 +50,8 @@ def judge_state(load_set: LoadSet, symbols: Collection[str]) -> Judgement:
     ABSENT: nobody defines one that somebody imports, or nobody touches the state at all (then `touching` is empty).
     UNKNOWN: the same, while a file is missing or a symbol table cannot be seen; and what would be ONE, but is used in
     several versions, or hangs on relocations that cannot be read. In a load set with a filter everything is UNKNOWN.
-    A weak import that stays unbound takes no part. Raises what `bindings` raises.
+    A weak import that stays unbound takes no part, unless it is a program's with a slot of its own. Raises what
+    `bindings` raises.
     """
     corrected = correct_bindings(load_set, bindings(load_set, symbols))
     found = corrected.bindings
@@ -75,7 +76,7 @@ def _count(found: Collection[Binding]) -> Verdict:
     providers = {binding.provider for binding in found if binding.provider is not None}
     if len(providers) > 1:
         return Verdict.SPLIT
-    if any(binding.provider is None and not binding.weak for binding in found) or not providers:
+    if any(binding.provider is None and (binding.slot or not binding.weak) for binding in found) or not providers:
         return Verdict.ABSENT
     return Verdict.ONE
 

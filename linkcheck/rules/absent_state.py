@@ -72,7 +72,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
 
 def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[RuleResult]:
     judgement = judge_copies(state, load_set, settings)
-    imports = [b for b in judgement.bindings if b.kind is BindingKind.IMPORT and not b.weak]
+    imports = [b for b in judgement.bindings if b.kind is BindingKind.IMPORT and (b.slot or not b.weak)]
     unbound = [b for b in imports if b.provider is None]
     subject = load_set.root.path
     if not imports:
@@ -91,13 +91,19 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
     for index in dict.fromkeys(b.module for b in unbound):
         path = load_set.modules[index].image.path
         symbols = [b.symbol for b in unbound if b.module == index]
+        slots = all(b.slot for b in unbound if b.module == index)
+        end = (
+            "a call of it ends at address 0, and no test sees that, for the program has an address of its own for it"
+            if slots
+            else "it ends in an undefined symbol"
+        )
         yield Finding(
             META.code,
             META.name,
             META.severity,
             Confidence.HIGH,
             f"{path} imports {shown(symbols, settings)} of the {state.name}, and no file that ld.so would look into "
-            f"for it defines that (loaded as {chain_text(load_set, index)}): it ends in an undefined symbol.",
+            f"for it defines that (loaded as {chain_text(load_set, index)}): {end}.",
             link_remedy(state),
             Location(path, symbols[0]),
             evidence={"state": state.name, "symbols": list(symbols)},
