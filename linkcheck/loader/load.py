@@ -157,7 +157,7 @@ class Loading:
         """Open the first of the names in each entry of dlopen metadata that can be found; what is opened has more."""
         for entry in self.entries:
             for note in entry.module.image.dlopen_notes:
-                if any(self._known(entry, name) for name in note.sonames):
+                if any(self._is_there(entry, name) for name in note.sonames):
                     continue
                 searched = [(name, self._search(entry, name, FoundBy.DLOPEN)) for name in note.sonames]
                 found = next((name for name, result in searched if isinstance(result, Found)), None)
@@ -243,6 +243,10 @@ class Loading:
         if image.inode:
             self.by_file[(image.device, image.inode)] = entry
         return entry
+
+    def _is_there(self, requester: Entry, name: str) -> bool:
+        """Whether `name` asks for something that is loaded, as far as that is known without a search."""
+        return self._known(requester, name) is not None
 
     def _known(self, requester: Entry, name: str) -> Entry | None:
         return self.by_name.get(self._expand(requester, name))

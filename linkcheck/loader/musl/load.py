@@ -18,6 +18,7 @@ from linkcheck.value import replace
 
 if TYPE_CHECKING:
     from linkcheck.loader.load import Entry
+    from linkcheck.loader.search import Found
     from linkcheck.loader.system import System
     from linkcheck.model import Image
 
@@ -65,20 +66,12 @@ class MuslLoading(Loading):
     def _request(
         self, requester: Entry, name: str, special: FoundBy | None, *, scope: str, loaded_for: int
     ) -> Entry | None:
-        if name == self._loader or name.startswith(_BUILT_IN):
+        if self._is_loader(name):
             return self._take_loader(requester, name, special)
-        searched = "/" not in name
-        if searched and name in self.by_name:
-            return self.by_name[name]
-        # A preload is loaded for nobody, so no file's search path counts.
-        loader = None if special is FoundBy.PRELOAD else requester
-        chain = []
-        link = loader
-        while link is not None:
-            chain.append(Requester(link.module.image, link.origin))
-            link = link.loader
-        target = self.entries[0].module.image.target
-        result = search(self.system, name, chain, target, self._last_directories, self.probes)
+        known = self._known(requester, name)
+        if known is not None:
+            return known
+        result = self._search(requester, name, special)
         if self.settle is not None:
             result = self.settle(name, result)
         if isinstance(result, Missing):
@@ -100,13 +93,37 @@ class MuslLoading(Loading):
                 loaded_for,
                 tried=result.tried,
             )
-            entry = self._append(module, result.path, set(), loader)
+            entry = self._append(module, result.path, set(), self._asker(requester, special))
             self._paths[entry.index] = result.path
             if image.inode:
                 self.by_file[(image.device, image.inode)] = entry
-        if searched:
+        if "/" not in name:
             self._name(entry)
         return entry
+
+    def _is_loader(self, name: str) -> bool:
+        return name == self._loader or name.startswith(_BUILT_IN)
+
+    def _is_there(self, requester: Entry, name: str) -> bool:
+        return self._is_loader(name) or super()._is_there(requester, name)
+
+    def _known(self, _: Entry, name: str) -> Entry | None:
+        return None if "/" in name else self.by_name.get(name)
+
+    def _asker(self, requester: Entry, special: FoundBy | None) -> Entry | None:
+        """Whose search path counts for a request: nobody's for a preload, and the program's for every dlopen."""
+        if special is FoundBy.PRELOAD:
+            return None
+        return self.entries[0] if special is FoundBy.DLOPEN else requester
+
+    def _search(self, requester: Entry, name: str, special: FoundBy | None) -> Found | Missing:
+        chain = []
+        link = self._asker(requester, special)
+        while link is not None:
+            chain.append(Requester(link.module.image, link.origin))
+            link = link.loader
+        target = self.entries[0].module.image.target
+        return search(self.system, name, chain, target, self._last_directories, self.probes)
 
     def _name(self, entry: Entry) -> None:
         """Let `entry` be found by its short name; of two that have the same one, the first in load order is."""
