@@ -70,7 +70,7 @@ def main() -> int:
 
 def documents() -> dict[Path, str]:
     """Every page with something generated in it, and the text that it should have."""
-    from linkcheck.rules import ALL_RULES
+    from linkcheck.rules.program_rules import ALL_RULES
 
     wanted = {path: with_help_texts(path.read_text(encoding="utf-8")) for path in written_pages()}
     wanted.update((page_of(rule), render_page(rule)) for rule in ALL_RULES)

@@ -320,7 +320,8 @@ def check_programs(
     from linkcheck.executorch.survey import survey_programs
     from linkcheck.model import Check, Outcome
     from linkcheck.policy.select import select_codes
-    from linkcheck.rules import ALL_CODES, ALL_RULES, blob_malformed, expired_waiver, unused_waiver
+    from linkcheck.rules import ALL_CODES, blob_malformed, expired_waiver, unused_waiver
+    from linkcheck.rules.program_rules import PROGRAM_RULES
 
     _refuse_text(paths)
     codes = frozenset(select_codes(ALL_CODES, select=settings.select, ignore=settings.ignore))
@@ -328,11 +329,11 @@ def check_programs(
     results: list[RuleResult] = [
         Check(blob_malformed.META.code, path, Outcome.UNKNOWN, str(error)) for path, error in survey.errors
     ]
-    for rule in ALL_RULES:
+    for rule in PROGRAM_RULES:
         if rule.check_programs is not None and rule.meta.code in codes:
             results += rule.check_programs(survey.programs, settings)
     # Of the rules about the policy only those about waivers: roles and states are of no concern here (LC903).
-    about = {rule.meta.code for rule in ALL_RULES if rule.check_programs is not None}
+    about = {rule.meta.code for rule in PROGRAM_RULES}
     about |= {unused_waiver.META.code, expired_waiver.META.code}
     return ProgramVerdict(_make_report("pte", paths, results, settings, codes & about, today), survey.programs)
 
@@ -403,9 +404,9 @@ def judge_prebuilt(path: str, *, settings: Settings, state: State, wanted: Targe
 
 def _check_file(candidate: Candidate, settings: Settings) -> list[RuleResult]:
     from linkcheck.policy.select import select_codes
-    from linkcheck.rules import ALL_RULES
+    from linkcheck.rules import LINK_RULES
 
-    rules = [rule for rule in ALL_RULES if rule.check_file is not None]
+    rules = [rule for rule in LINK_RULES if rule.check_file is not None]
     codes = select_codes([rule.meta.code for rule in rules], select=settings.select, ignore=settings.ignore)
     return [
         result
@@ -432,7 +433,7 @@ def _waive(
     reported = tuple(ReportedFinding(finding) for finding in findings)
     if settings.source is None and not settings.waivers:
         return reported
-    from linkcheck.rules import ALL_RULES
+    from linkcheck.rules import LINK_RULES
     from linkcheck.rules.rule import PolicyUse
     from linkcheck.value import replace
 
@@ -453,7 +454,7 @@ def _waive(
         use = replace(use, unused=waived.unused, expired=waived.expired)
     about_policy = (
         ReportedFinding(finding, about_policy=True)
-        for rule in ALL_RULES
+        for rule in LINK_RULES
         if rule.check_policy is not None and rule.meta.code in codes
         for finding in rule.check_policy(use, settings)
     )

@@ -10,7 +10,7 @@ from linkcheck.inputs.shown import show_error, show_file, show_image, show_proce
 from linkcheck.inputs.wanted import is_library_name
 from linkcheck.model import Check, FileIdentity, FileKind, Finding, Outcome
 from linkcheck.policy.patterns import matches_any
-from linkcheck.rules import ALL_RULES, malformed_elf
+from linkcheck.rules import LINK_RULES, malformed_elf
 from linkcheck.rules.rule import Candidate
 from linkcheck.value import replace
 
@@ -171,7 +171,7 @@ class Verification:
             note = (
                 f"The process is a Python interpreter that imports {len(interpreter.modules)} extension modules here."
             )
-            for rule in ALL_RULES:
+            for rule in LINK_RULES:
                 if rule.check_load_set is not None and rule.meta.code in self.codes & asked:
                     self._apply(rule, load_set, note)
 
@@ -183,14 +183,14 @@ class Verification:
             self._note(Check(_KIND_RULE, identity.path, Outcome.UNKNOWN, reason))
             return
         candidate = Candidate(identity, examined.image, wanted)
-        for rule in ALL_RULES:
+        for rule in LINK_RULES:
             if rule.check_file is not None and rule.meta.code in self.codes:
                 for result in rule.check_file(candidate, self.settings):
                     self._note(result)
 
     def judge_load_set(self, load_set: LoadSet) -> None:
         """Apply every rule that looks at what one process loads."""
-        for rule in ALL_RULES:
+        for rule in LINK_RULES:
             if rule.check_load_set is not None and rule.meta.code in self.codes:
                 self._apply(rule, load_set)
 

@@ -16,7 +16,7 @@ def command(code: str) -> int:
     CODE is its code or its name: LC301 or missing-import.
     """
     from linkcheck.errors import LinkcheckError, UsageProblemError
-    from linkcheck.rules import ALL_RULES
+    from linkcheck.rules.program_rules import ALL_RULES
 
     wanted = code.lower()
     for rule in ALL_RULES:

@@ -25,10 +25,10 @@ def command(pid: int, profile: str | None, policy: str | None, format_: str, out
     """
     from linkcheck.api import live, load_settings
     from linkcheck.report import render
-    from linkcheck.rules import ALL_RULES
+    from linkcheck.rules import LINK_RULES
 
     settings = load_settings(profile=profile, policy=policy)
     refuse_inputs(output, (settings.source,) if settings.source else ())
     report = live(pid, settings=settings)
-    emit(render(report, format_, color=output is None and wants_color(), rules=ALL_RULES), output)
+    emit(render(report, format_, color=output is None and wants_color(), rules=LINK_RULES), output)
     return report.outcome.exit_status

@@ -35,7 +35,7 @@ def command(
     """
     from linkcheck.api import check_programs, load_settings
     from linkcheck.report.programs import render_programs
-    from linkcheck.rules import ALL_RULES
+    from linkcheck.rules.program_rules import ALL_RULES
 
     settings = load_settings(policy=policy, select=_split(select), ignore=_split(ignore))
     refuse_inputs(output, (*files, *((settings.source,) if settings.source else ())))

@@ -11,7 +11,7 @@ from linkcheck.cli.emit import emit
 @click.command(cls=Command)
 def command() -> int:
     """List every rule: code, severity, name and what it finds."""
-    from linkcheck.rules import ALL_RULES
+    from linkcheck.rules.program_rules import ALL_RULES
 
     cards = [rule.meta for rule in ALL_RULES]
     width = max(len(card.name) for card in cards)

@@ -44,7 +44,7 @@ def command(
     """
     from linkcheck.api import load_settings, scan
     from linkcheck.report import render
-    from linkcheck.rules import ALL_RULES
+    from linkcheck.rules import LINK_RULES
 
     settings = load_settings(profile=profile, policy=policy)
     refuse_inputs(output, (*paths, *dlopen, *dlopen_global, *((settings.source,) if settings.source else ())))
@@ -57,5 +57,5 @@ def command(
         sysroot=sysroot,
         libc=libc,
     )
-    emit(render(report, format_, color=output is None and wants_color(), rules=ALL_RULES), output)
+    emit(render(report, format_, color=output is None and wants_color(), rules=LINK_RULES), output)
     return report.outcome.exit_status

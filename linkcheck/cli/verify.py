@@ -54,7 +54,7 @@ def command(
     """
     from linkcheck.api import load_settings, verify
     from linkcheck.report import render
-    from linkcheck.rules import ALL_RULES
+    from linkcheck.rules import LINK_RULES
     from linkcheck.value import replace
 
     settings = load_settings(
@@ -78,7 +78,7 @@ def command(
         sysroot=sysroot,
         libc=libc,
     )
-    emit(render(report, format_, color=output is None and wants_color(), rules=ALL_RULES), output)
+    emit(render(report, format_, color=output is None and wants_color(), rules=LINK_RULES), output)
     return report.outcome.exit_status
 
 

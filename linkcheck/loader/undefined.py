@@ -148,6 +148,14 @@ class _Known:
         for library, demands in expected.items():
             if (image := named.get(library)) is not None:
                 left -= self._ask(image, frozenset(demands), satisfied)
+        # What is in another one (libpthread's functions have moved to libc) is in one that defines much.
+        strayed = frozenset(demand for demand in left if demand[2] is not None)
+        for image in sorted(reached, key=lambda image: -len(satisfied.get(image.symbols, ()))) if strayed else ():
+            found = self._ask(image, strayed, satisfied)
+            left -= found
+            strayed -= found
+            if not strayed:
+                break
         # The program last: it uses what its libraries define.
         for image in (*reached[1:], *reached[:1]):
             if not left:

@@ -1,19 +1,15 @@
 """The rules, one a file. They read no file and print nothing.
 
-ALL_RULES is the one list: written by hand, so that "go to definition" always works, and in the order of the codes.
+LINK_RULES are those about how files were linked. Those about ExecuTorch's files (LC7...) are in program_rules.py, which
+has ALL_RULES, too: a check of a program needs none of them, and importing them takes a millisecond. Both lists are
+written by hand, so that "go to definition" always works, and in the order of the codes.
 """
 
 from __future__ import annotations
 
 from linkcheck.rules import (
     absent_state,
-    blob_malformed,
     duplicate_library,
-    engine_inline_and_named,
-    engine_key_mismatch,
-    engine_misaligned,
-    engine_missing,
-    engine_stored_twice,
     expired_waiver,
     forbidden_needed,
     malformed_elf,
@@ -29,14 +25,13 @@ from linkcheck.rules import (
     unreachable_needed,
     unresolved_needed,
     unsatisfied_version,
-    unused_engine,
     unused_policy_entry,
     unused_waiver,
     wrong_machine,
     wrong_provider,
 )
 
-ALL_RULES = (
+LINK_RULES = (
     not_a_shared_object.RULE,  # LC101
     wrong_machine.RULE,  # LC102
     malformed_elf.RULE,  # LC103
@@ -55,17 +50,13 @@ ALL_RULES = (
     absent_state.RULE,  # LC402
     duplicate_library.RULE,  # LC403
     private_thread_local.RULE,  # LC404
-    engine_stored_twice.RULE,  # LC701
-    engine_inline_and_named.RULE,  # LC702
-    engine_missing.RULE,  # LC703
-    engine_misaligned.RULE,  # LC704
-    blob_malformed.RULE,  # LC705
-    unused_engine.RULE,  # LC706
-    engine_key_mismatch.RULE,  # LC707
     unused_waiver.RULE,  # LC901
     expired_waiver.RULE,  # LC902
     unused_policy_entry.RULE,  # LC903
 )
 
+#: Codes of the rules in program_rules.py.
+PROGRAM_CODES = ("LC701", "LC702", "LC703", "LC704", "LC705", "LC706", "LC707")
+
 #: Every code, for policies to be checked against.
-ALL_CODES = tuple(rule.meta.code for rule in ALL_RULES)
+ALL_CODES = tuple(sorted((*[rule.meta.code for rule in LINK_RULES], *PROGRAM_CODES)))

@@ -9,7 +9,8 @@ import pytest
 
 from ci.docs import ROOT, documents, stale_pages, with_help_texts
 from linkcheck.policy.load import load_settings
-from linkcheck.rules import ALL_CODES, ALL_RULES
+from linkcheck.rules import ALL_CODES
+from linkcheck.rules.program_rules import ALL_RULES
 from tests.console import run_blocks, sections
 from tests.programs.build import build_named, make_programs
 

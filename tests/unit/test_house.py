@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import linkcheck
-from linkcheck.rules import ALL_CODES, ALL_RULES
+from linkcheck.rules import ALL_CODES, LINK_RULES
+from linkcheck.rules.program_rules import ALL_RULES, PROGRAM_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +108,7 @@ def part_of(module: str) -> str:
 
 
 def test_the_list_of_rules_is_in_the_order_of_unique_codes() -> None:
-    assert list(ALL_CODES) == sorted(set(ALL_CODES))
+    assert list(ALL_CODES) == sorted(set(ALL_CODES)) == [rule.meta.code for rule in ALL_RULES]
     assert all(re.fullmatch(r"LC\d{3}", code) for code in ALL_CODES)
 
 
@@ -128,16 +129,19 @@ def test_every_module_with_a_card_is_in_the_list_and_named_like_its_rule() -> No
 
 
 def test_the_list_of_rules_is_written_by_hand() -> None:
-    """One literal tuple, so that "go to definition" works: no scanning, no decorators."""
-    (value,) = (
-        node.value
-        for node in RULE_SOURCES["__init__"].tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ALL_RULES"
-    )
-    assert isinstance(value, ast.Tuple)
-    assert [ast.unparse(element) for element in value.elts] == [
-        f"{rule.meta.name.replace('-', '_')}.RULE" for rule in ALL_RULES
-    ]
+    """Literal tuples, so that "go to definition" works: no scanning, no decorators."""
+    lists = ("__init__", "LINK_RULES", LINK_RULES), ("program_rules", "PROGRAM_RULES", PROGRAM_RULES)
+    for stem, name, rules in lists:
+        (value,) = (
+            node.value
+            for node in RULE_SOURCES[stem].tree.body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
+        )
+        assert isinstance(value, ast.Tuple)
+        assert [ast.unparse(element) for element in value.elts] == [
+            f"{rule.meta.name.replace('-', '_')}.RULE" for rule in rules
+        ]
+        assert all((rule.check_programs is not None) is (rules is PROGRAM_RULES) for rule in rules)
 
 
 each_rule = pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.meta.code)

@@ -44,6 +44,8 @@ UNWANTED = {
     "linkcheck.elf.dlopen_notes": "only for a file with dlopen metadata",
     "linkcheck.inputs.interpreter": "only when there are libraries among the inputs",
     "linkcheck.policy.hosts": "only when a library on its own leaves something undefined",
+    "linkcheck.rules.program_rules": "only for pte, and to list the rules",
+    "linkcheck.rules.engine_missing": "only for pte, and to list the rules",
     "linkcheck.policy.one_off": "only for --require-needed and its kin",
     "linkcheck.inputs.distribution": "only for dist:NAME",
     "linkcheck.inputs.extension_module": "only for a library in a directory that another one loads",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from linkcheck.model import Severity
-from linkcheck.rules import ALL_RULES
+from linkcheck.rules.program_rules import ALL_RULES
 from tests.console import run_blocks, sections
 from tests.executorch import write_program
 from tests.programs.build import SOURCES

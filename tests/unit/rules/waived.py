@@ -7,7 +7,7 @@ import datetime
 from linkcheck.model import Confidence, Finding, Location, Severity
 from linkcheck.policy.settings import Settings, Waiver
 from linkcheck.policy.waivers import apply_waivers
-from linkcheck.rules import ALL_RULES
+from linkcheck.rules.program_rules import ALL_RULES
 from linkcheck.rules.rule import PolicyUse
 
 DAY = datetime.date(2026, 6, 30)
