@@ -185,6 +185,7 @@ def _remember_hash(name: str) -> tuple[bytes, int]:
     """`name` as it stands in a string table, with its NUL, and its hash. Names come from files, so they encode."""
     encoded = name.encode("utf-8", "surrogateescape")
     known = (encoded + b"\0", compute_gnu_hash(encoded))
-    if len(_hashes) < MAX_HASHES_KEPT:
-        _hashes[name] = known
+    if len(_hashes) >= MAX_HASHES_KEPT:
+        _hashes.clear()
+    _hashes[name] = known
     return known

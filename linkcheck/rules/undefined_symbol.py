@@ -183,8 +183,12 @@ class _Judge:
     def _find_host(self, demands: Sequence[Demand]) -> str:
         """The path of a program among the inputs that exports all of `demands`, or nothing."""
         names = frozenset(name for name, _, _ in demands)
-        programs = (image for image in self.load_set.beside if image.is_executable)
-        return next((image.path for image in programs if names <= image.symbols.offers(names).keys()), "")
+        # Hundreds may be asked, and nearly all lack even the first: `exported` tells that without opening them again.
+        first = demands[0][0]
+        for image in self.load_set.beside:
+            if image.is_executable and image.symbols.exported(first) and names <= image.symbols.offers(names).keys():
+                return image.path
+        return ""
 
     def _missing_in_program(self, index: int, demands: Sequence[Demand]) -> Finding:
         image = self.load_set.modules[index].image
@@ -234,7 +238,7 @@ class _Judge:
         wanted = {name: version for name, version, _ in demands}
         known = (*(module.image for module in self.load_set.modules), *self.load_set.beside)
         for owner in known:
-            if owner.is_executable or owner.path == path:
+            if owner.is_executable or owner.path == path or not owner.symbols.exported(demands[0][0]):
                 continue
             offers = owner.symbols.offers(wanted)
             if any(name not in offers or version not in offers[name] for name, version in wanted.items()):
