@@ -50,9 +50,9 @@ def load(
     that only what is `required` is Unresolved when it is not found: the file goes on without the rest.
     `settle` has the last word on what each search found, and no such note counts: for a process that runs already.
 
-    Where ld.so would end the process (a file missing or broken), this records an Unresolved and goes on, as ldd does.
-    It raises no error for a file below `root`, however broken. A root that is a library is taken as the first object
-    of the process, as `ldd` takes it.
+    A dlopen waits for the file that makes it when a later one brings that file. Where ld.so would end the process (a
+    file missing or broken), this records an Unresolved and goes on, as ldd does. It raises no error for a file below
+    `root`, however broken. A root that is a library is taken as the first object of the process, as `ldd` takes it.
     """
     loading = _begin(root, system)
     loading.settle = settle
@@ -60,8 +60,7 @@ def load(
     for name in preload:
         loading.add_preload(name)
     loading.add_dependencies([entry.index for entry in loading.entries])
-    for request in dlopen:
-        loading.open(request)
+    loading.open_in_turn(dlopen)
     if settle is None:  # what a process may open says nothing of one that runs: what it has opened is mapped
         loading.open_noted()
     return loading.finish()
@@ -149,9 +148,16 @@ class Loading:
                     order.append(dependency)
         return order
 
-    def open(self, request: Dlopen) -> None:
-        """Make one dlopen, and load what the opened library needs."""
-        self._open(self._caller(request.caller), request)
+    def open_in_turn(self, requests: Sequence[Dlopen]) -> None:
+        """Make each dlopen, and load what it needs, once its caller is loaded; at last those whose caller never is."""
+        waiting: list[Dlopen] = []
+        for request in requests:
+            waiting.append(request)
+            while (ready := next((one for one in waiting if self._is_loaded(one.caller)), None)) is not None:
+                waiting.remove(ready)
+                self._open(self._caller(ready.caller), ready)
+        for request in waiting:
+            self._open(self.entries[0], request)
 
     def open_noted(self) -> None:
         """Open the first of the names in each entry of dlopen metadata that can be found; what is opened has more."""
@@ -186,6 +192,9 @@ class Loading:
         """The load set of all that was loaded."""
         modules = tuple(replace(e.module, dependencies=tuple(e.dependencies or ())) for e in self.entries)
         return LoadSet(modules, tuple(self.unresolved), tuple(self.opened), libc=self.libc)
+
+    def _is_loaded(self, caller: str | None) -> bool:
+        return caller is None or any(caller in (e.module.image.path, e.module.image.soname) for e in self.entries)
 
     def _caller(self, name: str | None) -> Entry:
         if name is not None:

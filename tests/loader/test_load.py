@@ -17,7 +17,7 @@ from linkcheck.elf.reader import read_image
 from linkcheck.loader.files import Files
 from linkcheck.loader.load import Dlopen, load
 from linkcheck.loader.system import System
-from linkcheck.model import FoundBy, LoadSet
+from linkcheck.model import FoundBy, Libc, LoadSet
 from tests.loader.workshop import Trace, Workshop, find_program, needs_compiler, trace
 
 pytestmark = needs_compiler
@@ -394,6 +394,21 @@ def test_a_bare_name_is_searched_as_the_caller_of_dlopen_would(shop: Workshop, t
     assert ("libplug.so" in [name for name, _ in real]) is True
     if opened.returncode == 0:
         assert sorted(mapped) == sorted(m.image.path for m in ours.modules if m.loaded_for)
+
+
+@pytest.mark.parametrize("libc", list(Libc))
+def test_a_dlopen_waits_for_the_file_that_makes_it(shop: Workshop, libc: Libc) -> None:
+    """It is made as soon as that file is there, and by the program at last when that never comes."""
+    main = shop.executable("main")
+    paths = {name: str(shop.library(f"{name}.so", soname=f"{name}.so")) for name in ("one", "two", "three", "lost")}
+    opens = [
+        Dlopen(paths["three"], caller="two.so"),
+        Dlopen(paths["lost"], caller="nobody.so"),
+        Dlopen(paths["two"], caller="one.so"),
+        Dlopen(paths["one"]),
+    ]
+    ours = load(read_image(str(main)), System(read_image, libc=libc), dlopen=opens)
+    assert [module.image.name for module in ours.modules[1:]] == ["one.so", "two.so", "three.so", "lost.so"]
 
 
 def test_no_default_library_flag(shop: Workshop) -> None:
