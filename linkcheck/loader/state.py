@@ -53,14 +53,14 @@ def judge_state(load_set: LoadSet, symbols: Collection[str]) -> Judgement:
     A weak import that stays unbound takes no part, unless it is a program's with a slot of its own. Raises what
     `bindings` raises.
     """
-    corrected = correct_bindings(load_set, bindings(load_set, symbols))
+    corrected = _bind(load_set, symbols)
     found = corrected.bindings
     judgement = Judgement(_count(found), found, "", corrected.fixed)
     if reason := describe_filters(load_set):
         return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason)
     if judgement.verdict is Verdict.SPLIT and any(not opened.global_ for opened in load_set.opened):
         everything_global = replace(load_set, opened=tuple(replace(opened, global_=True) for opened in load_set.opened))
-        if _count(correct_bindings(everything_global, bindings(everything_global, symbols)).bindings) is Verdict.ONE:
+        if _count(_bind(everything_global, symbols).bindings) is Verdict.ONE:
             return replace(judgement, verdict=Verdict.SPLIT_UNLESS_GLOBAL)
     if judgement.verdict in (Verdict.ABSENT, Verdict.ONE) and (reason := _unseen(load_set)):
         return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason)
@@ -70,6 +70,15 @@ def judge_state(load_set: LoadSet, symbols: Collection[str]) -> Judgement:
         missing = ", ".join(dict.fromkeys(unresolved.needed for unresolved in load_set.unresolved))
         return Judgement(Verdict.UNKNOWN, found, f"not found, and it may define them: {missing}")
     return judgement
+
+
+def _bind(load_set: LoadSet, symbols: Collection[str]) -> Redirections:
+    found = correct_bindings(load_set, bindings(load_set, symbols))
+    if _count(found.bindings) is not Verdict.SPLIT:
+        return found
+    from linkcheck.loader.inline_state import lead_to_variables
+
+    return lead_to_variables(load_set, found)
 
 
 def _count(found: Collection[Binding]) -> Verdict:

@@ -8,6 +8,8 @@ up in two different files are a split. So is a definition that no relocation of 
 file's: ld.so cannot lead the uses inside that file (if there are any: confidence medium) to the other one. Two owner
 libraries in one process, and uses that are bound to another file's copy beside the owner's, are a split whatever
 ld.so makes of them today. Several definitions that all uses can be led to one of are one copy: that is information.
+A C++ inline function that several files define, each for itself, is one copy where ld.so merges the static variables
+inside it (STB_GNU_UNIQUE); not with `-fno-gnu-unique` or hidden visibility, nor with musl.
 
 Uses that reach several versions of one file's symbols (`name@V1`, `name@@V2`, at different addresses) are `unknown`:
 the tables do not tell whether these share one variable. So is everything in a process with a filter (DT_FILTER,
@@ -51,6 +53,9 @@ $ linkcheck verify runner --dlopen libdelegate.so
 Hidden copies in stripped files (LC301 and LC404 look for the missing import), and what an unresolved library brings:
 while one is missing, a single copy is `unknown`, not a pass. A file that exports a copy and leaves only some of its
 uses to ld.so: one relocation for one of the symbols is taken as the sign that all of its uses can be led elsewhere.
+That an inline function reaches an inline variable or a static member of a template, which ld.so merges, too: name the
+variable in `symbols`, not the function. Constructors: two files that register the same thing with one registry do so
+twice, whatever their symbols are bound to (`forbid-import`, `forbid-export` of a `[[role]]`: LC204, LC302).
 RTLD_DEEPBIND: no option says that a library is opened with it.
 """
 

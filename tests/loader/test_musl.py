@@ -258,6 +258,16 @@ class TestLookup:
             defined = [b for b in bindings(load_set, ["acc"]) if b.kind.value == "definition"]
             assert (len({b.provider for b in defined}) == 1) is (verdict is Verdict.ONE)
 
+    def test_the_unique_variable_of_a_function_is_one_a_file(self, shop: Workshop) -> None:
+        unique = '__asm__(".data\\n.globl _ZZ3accvE1n\\n.type _ZZ3accvE1n, @gnu_unique_object\\n'
+        unique += '.size _ZZ3accvE1n, 4\\n_ZZ3accvE1n: .long 0\\n.text\\n");'
+        source = "extern int _ZZ3accvE1n; int *_Z3accv(void) { return &_ZZ3accvE1n; }"
+        opens = [Dlopen(str(shop.library(name, source=unique + source))) for name in ("liba.so", "libb.so")]
+        root = read_image(str(executable(shop)))
+        for libc, verdict in ((Libc.MUSL, Verdict.SPLIT_UNLESS_GLOBAL), (Libc.GLIBC, Verdict.ONE)):
+            load_set = load(root, System(read_image, libc=libc), dlopen=opens)
+            assert judge_state(load_set, ["_Z3accv"]).verdict is verdict
+
     def test_an_indirect_function_is_none(self, shop: Workshop) -> None:
         source = (
             "static int f(void) { return 1; } static void *r(void) { return f; } "

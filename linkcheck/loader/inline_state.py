@@ -1,0 +1,83 @@
+"""Where the variables of C++ functions really are that several files define, each for itself; it counts no copies.
+
+An inline function is compiled into every file that uses it, and each file may call its own. The static variables
+inside it are STB_GNU_UNIQUE all the same, as long as nothing hides them: ld.so lets one of them serve the whole
+process (glibc elf/dl-lookup.c do_lookup_unique). What reaches the function reaches that one.
+Source of the names: Itanium C++ ABI, "Scope Encoding" (`_ZZ <function> E <variable>`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from linkcheck.loader.lookup import bindings
+from linkcheck.loader.redirection import correct_bindings
+from linkcheck.model import SymbolBinding
+from linkcheck.value import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from linkcheck.loader.redirection import Redirections
+    from linkcheck.model import LoadSet
+
+
+def lead_to_variables(load_set: LoadSet, corrected: Redirections) -> Redirections:
+    """`corrected` with the uses of each such function bound to the file that holds its variables, where one does.
+
+    Only functions of which uses are bound to several files are asked for variables; each of these files has to export
+    the same ones as STB_GNU_UNIQUE. Raises what `bindings` raises.
+    """
+    holders = _find_holders(load_set, _find_variables(load_set, corrected))
+    if not holders:
+        return corrected
+    led = (
+        replace(b, provider=holders[b.symbol]) if b.provider is not None and b.symbol in holders else b
+        for b in corrected.bindings
+    )
+    return replace(corrected, bindings=tuple(led))
+
+
+def _find_variables(load_set: LoadSet, corrected: Redirections) -> dict[str, set[tuple[int, str]]]:
+    """Function -> each file that its uses are bound to, with each of the variables that all of these files export."""
+    providers: dict[str, set[int]] = {}
+    for binding in corrected.bindings:
+        if binding.provider is not None and binding.symbol.startswith("_Z"):
+            providers.setdefault(binding.symbol, set()).add(binding.provider)
+    several = {function: files for function, files in providers.items() if len(files) > 1}
+    unique = {index: _unique_variables(load_set, index) for index in set().union(*several.values())}
+    found = {}
+    for function, files in several.items():
+        start = f"_ZZ{function.removeprefix('_Z')}E"
+        names = {tuple(_with_prefix(unique[index], start)) for index in files}
+        if len(names) == 1 and (variables := names.pop()):
+            found[function] = {(index, name) for index in files for name in variables}
+    return found
+
+
+def _find_holders(load_set: LoadSet, variables: dict[str, set[tuple[int, str]]]) -> dict[str, int]:
+    """Function -> the one file whose variables all of its files use; without those that have several."""
+    names = {name for used in variables.values() for _, name in used}
+    if not names:
+        return {}
+    uses = correct_bindings(load_set, bindings(load_set, names)).bindings
+    holder = {(use.module, use.symbol): use.provider for use in uses}
+    found = {}
+    for function, used in variables.items():
+        holders = {holder.get(one) for one in used}
+        if len(holders) == 1 and (only := holders.pop()) is not None:
+            found[function] = only
+    return found
+
+
+def _unique_variables(load_set: LoadSet, index: int) -> list[str]:
+    symbols = load_set.modules[index].image.symbols.exports()
+    return sorted(s.name for s in symbols if s.binding == SymbolBinding.GNU_UNIQUE and s.name.startswith("_ZZ"))
+
+
+def _with_prefix(names: list[str], start: str) -> Iterator[str]:
+    for position in range(bisect_left(names, start), len(names)):
+        if not names[position].startswith(start):
+            return
+        yield names[position]
