@@ -44,23 +44,23 @@ class Judgement(Value):
         return tuple(sorted({b.module for b in self.bindings}))
 
 
-def judge_state(load_set: LoadSet, symbols: Collection[str]) -> Judgement:
+def judge_state(load_set: LoadSet, symbols: Collection[str], *, hidden: bool = True) -> Judgement:
     """The verdict on the state behind `symbols` in this load set.
 
     ABSENT: nobody defines one that somebody imports, or nobody touches the state at all (then `touching` is empty).
     UNKNOWN: the same, while a file is missing or a symbol table cannot be seen; and what would be ONE, but is used in
     several versions, or hangs on relocations that cannot be read. In a load set with a filter everything is UNKNOWN.
-    A weak import that stays unbound takes no part, unless it is a program's with a slot of its own. Raises what
-    `bindings` raises.
+    A weak import that stays unbound takes no part, unless it is a program's with a slot of its own; nor, without
+    `hidden`, does a definition that only its own file can use. Raises what `bindings` raises.
     """
-    corrected = _bind(load_set, symbols)
+    corrected = _bind(load_set, symbols, hidden)
     found = corrected.bindings
     judgement = Judgement(_count(found), found, "", corrected.fixed)
     if reason := describe_filters(load_set):
         return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason)
     if judgement.verdict is Verdict.SPLIT and any(not opened.global_ for opened in load_set.opened):
         everything_global = replace(load_set, opened=tuple(replace(opened, global_=True) for opened in load_set.opened))
-        if _count(_bind(everything_global, symbols).bindings) is Verdict.ONE:
+        if _count(_bind(everything_global, symbols, hidden).bindings) is Verdict.ONE:
             return replace(judgement, verdict=Verdict.SPLIT_UNLESS_GLOBAL)
     if judgement.verdict in (Verdict.ABSENT, Verdict.ONE) and (reason := _unseen(load_set)):
         return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason)
@@ -72,8 +72,9 @@ def judge_state(load_set: LoadSet, symbols: Collection[str]) -> Judgement:
     return judgement
 
 
-def _bind(load_set: LoadSet, symbols: Collection[str]) -> Redirections:
-    found = correct_bindings(load_set, bindings(load_set, symbols))
+def _bind(load_set: LoadSet, symbols: Collection[str], hidden: bool) -> Redirections:
+    known = bindings(load_set, symbols)
+    found = correct_bindings(load_set, [b for b in known if hidden or b.kind is not BindingKind.HIDDEN])
     if _count(found.bindings) is not Verdict.SPLIT:
         return found
     from linkcheck.loader.inline_state import lead_to_variables

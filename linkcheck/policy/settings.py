@@ -41,6 +41,8 @@ class State(Value):
     #: Judge it only in load sets that hold an owner (a program may link everything into itself, and then no file
     #: called like the owner is there).
     only_with_owner: bool = False
+    #: Hidden copies do not count: one serves its own file alone, and no other file meets what it keeps.
+    exported_only: bool = False
     #: One sentence for messages: what goes wrong when there are two copies.
     consequence: str = ""
     #: The CMake target and linker flag that bring the owner in, for remedies.

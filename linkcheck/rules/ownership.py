@@ -107,10 +107,12 @@ def judge_copies(state: State, load_set: LoadSet, settings: Settings) -> Judgeme
     """
     names = state_names(state, load_set)
     judgements = _answers_about(load_set, settings).judgements
-    known = judgements.get(names)
+    key = (state.exported_only, names)
+    known = judgements.get(key)
     if known is None:
         seen = replace(load_set, unresolved=missing_libraries(load_set, settings))
-        known = judgements[names] = judge_state(seen, names if _may_bind(load_set, state) else ())
+        asked = names if _may_bind(load_set, state) else ()
+        known = judgements[key] = judge_state(seen, asked, hidden=not state.exported_only)
     return known
 
 
@@ -137,8 +139,8 @@ class _Answers:
         self.roles: dict[int, tuple[Role, ...]] = {}
         #: Identity of a role -> why the root stands apart.
         self.apart: dict[int, str | None] = {}
-        #: By the symbols of a state.
-        self.judgements: dict[tuple[str, ...], Judgement] = {}
+        #: By the symbols of a state, and whether only exported copies count.
+        self.judgements: dict[tuple[bool, tuple[str, ...]], Judgement] = {}
 
 
 _latest: _Answers | None = None

@@ -3,7 +3,8 @@
 ## What it checks
 
 Every file of the load set that is not an owner of a state, but defines one of the state's symbols: in its dynamic
-symbol table, or, for files that still have one, in `.symtab` as a local or hidden symbol.
+symbol table, or, for files that still have one, in `.symtab` as a local or hidden symbol (not for a state with
+`exported-only`).
 
 Every role of the policy with a `forbid-export` list: the file that plays the role must not define any of these
 symbols for others to bind to.
@@ -45,7 +46,7 @@ script with `local: *;`, or `-fvisibility=hidden`.
 
 ## Options
 
-`owner` and `symbols` of the `[[state]]`; `forbid-export` of a `[[role]]`.
+`owner`, `symbols` and `exported-only` of the `[[state]]`; `forbid-export` of a `[[role]]`.
 
 ## What it cannot see
 
@@ -91,7 +92,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             if is_owner(image, state, load_set):
                 continue
             defined = defined_symbols(image, state)
-            private = () if defined else private_symbols(module, state)
+            private = () if defined or state.exported_only else private_symbols(module, state)
             if defined or private:
                 yield _finding(load_set, index, settings, state, defined or private, exported=bool(defined))
             elif image.symbols.unseen is not None:

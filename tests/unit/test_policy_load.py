@@ -33,6 +33,7 @@ owner = ["libcounter.so*", "<root>"]
 symbols = ["counter_value", "ns::counter()"]
 thread-local = true
 only-with-owner = true
+exported-only = true
 consequence = "two counters disagree"
 cmake-target = "counter::counter"
 link-flag = "-lcounter"
@@ -107,6 +108,7 @@ def test_every_key_reaches_the_settings(tmp_path: Path) -> None:
         symbols=(SymbolSpec("counter_value", ("counter_value",)), counter),
         thread_local=True,
         only_with_owner=True,
+        exported_only=True,
         consequence="two counters disagree",
         cmake_target="counter::counter",
         link_flag="-lcounter",
