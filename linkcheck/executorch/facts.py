@@ -156,6 +156,18 @@ class ProgramSet(Value):
     engines: tuple[Engine, ...]
     #: Whether engines were hashed.
     hashed: bool
+    #: Paths that were given and could not be read. Which of the two kinds each is, only its name says.
+    unread: tuple[str, ...] = ()
+
+    @property
+    def unread_programs(self) -> tuple[str, ...]:
+        """The unread files that may be programs: none knows which engines those name, and which are in them."""
+        return tuple(path for path in self.unread if not path.endswith(".ptd"))
+
+    @property
+    def unread_data(self) -> tuple[str, ...]:
+        """The unread files that may be data files: what a program does not find elsewhere may be in one."""
+        return tuple(path for path in self.unread if not path.endswith(".pte"))
 
 
 class NamedDataIndex:

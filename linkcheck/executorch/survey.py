@@ -10,7 +10,7 @@ from linkcheck.executorch.facts import Engine, NamedDataIndex, ProgramSet
 from linkcheck.executorch.limits import SAMPLE_SIZE
 from linkcheck.executorch.plan import describe_plan
 from linkcheck.executorch.program import read_program
-from linkcheck.value import Value, replace
+from linkcheck.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Survey(Value):
-    """What was read, and for each path that could not be read the error."""
+    """What was read, and for each path that could not be read the error; the paths are `programs.unread`, too."""
 
     programs: ProgramSet
     errors: tuple[tuple[str, ProgramError], ...]
@@ -45,9 +45,8 @@ def survey_programs(paths: Sequence[str], *, hashed: bool = True) -> Survey:
                 stamps[path] = file.stamp
         except (MalformedProgramError, NotAProgramError, UnreadableFileError) as error:
             errors.append((path, error))
-    programs = ProgramSet(tuple(files), (), hashed)
     engines: list[Engine] = []
-    found = _find_engines(programs)
+    found = _find_engines(files)
     for path, stamp in stamps.items():
         here = [place for place in found if place.path == path]
         try:
@@ -55,14 +54,16 @@ def survey_programs(paths: Sequence[str], *, hashed: bool = True) -> Survey:
                 engines += [_examine(file, place, *found[place], hashed=hashed) for place in here]
         except (NotAProgramError, UnreadableFileError) as error:  # what was read of it holds no longer
             errors.append((path, error))
-    return Survey(replace(programs, engines=tuple(engines)), tuple(errors))
+    unread = tuple([path for path, _ in errors])
+    files = [file for file in files if file.path not in unread]
+    return Survey(ProgramSet(tuple(files), tuple(engines), hashed, unread), tuple(errors))
 
 
-def _find_engines(programs: ProgramSet) -> dict[Place, tuple[list[str], list[Delegate]]]:
+def _find_engines(files: Sequence[ProgramFile]) -> dict[Place, tuple[list[str], list[Delegate]]]:
     """Each place that holds an engine, with the keys that lead there and the delegates that use it."""
     engines: dict[Place, tuple[list[str], list[Delegate]]] = {}
-    named_data = NamedDataIndex(programs.files)
-    for file in programs.files:
+    named_data = NamedDataIndex(files)
+    for file in files:
         for entry in file.named_data:
             if entry.is_engine:
                 _add(engines.setdefault(entry.place, ([], []))[0], entry.key)

@@ -39,7 +39,8 @@ Data files on the command line serve every program there.
 
 ## What it cannot see
 
-Data that the application itself gives to the program when it loads it.
+Data that the application itself gives to the program when it loads it. While a data file that was given cannot be read,
+an engine that is nowhere else is unknown.
 """
 
 from __future__ import annotations
@@ -86,6 +87,10 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
         entry = named_data.find(key, delegate.path)
         if entry is not None and entry.place.size:
             yield Check(META.code, subject_of(delegate), Outcome.PASS)
+            continue
+        if entry is None and programs.unread_data:
+            reason = f"{programs.unread_data[0]} could not be read, and may hold the engine {key}"
+            yield Check(META.code, subject_of(delegate), Outcome.UNKNOWN, reason)
             continue
         searched = (delegate.path, *data)
         where = " or ".join(shorten(searched))

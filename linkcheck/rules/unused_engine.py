@@ -38,7 +38,8 @@ None.
 
 ## What it cannot see
 
-Named data under other keys, and delegates that no method calls. A data file alone is not judged.
+Named data under other keys, and delegates that no method calls. A data file alone is not judged. While a program that was
+given, or a blob, cannot be read, an engine that nobody else names is unknown.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
-from linkcheck.rules.engines import name_place, skip_program
+from linkcheck.rules.engines import name_delegate, name_place, skip_program
 from linkcheck.rules.rule import Rule, RuleMeta
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ META = RuleMeta("LC706", "unused-engine", "the named data has an engine that no 
 
 def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a finding for each named engine that nobody names; `settings` do not matter."""
-    given = not all(file.is_data for file in programs.files)
-    unread = [d for file in programs.files for d in file.tensorrt_delegates if d.blob is None]
+    given = bool(programs.unread_programs) or not all(file.is_data for file in programs.files)
+    unread = _name_unread(programs)
     for program in programs.files:
         if not any(entry.is_engine for entry in program.named_data):
             yield skip_program(META.code, program)
@@ -75,7 +76,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
         if not unused:
             yield Check(META.code, program.path, Outcome.PASS)
         elif unread:
-            reason = f"the blob of {one_line(unread[0].name)} could not be read, and may name the engine"
+            reason = f"{unread} could not be read, and may name the engine"
             yield Check(META.code, program.path, Outcome.UNKNOWN, reason)
         for engine in unused if not unread else ():
             yield Finding(
@@ -88,6 +89,15 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
                 primary=Location(engine.place.path, engine.name),
                 evidence={"keys": [*engine.keys], "offset": engine.place.offset, "size": engine.place.size},
             )
+
+
+def _name_unread(programs: ProgramSet) -> str:
+    """What was given and not read, and may name an engine; empty when everything was read."""
+    for program in programs.files:
+        for delegate in program.tensorrt_delegates:
+            if delegate.blob is None:
+                return f"the blob of {name_delegate(delegate)}"
+    return one_line(programs.unread_programs[0]) if programs.unread_programs else ""
 
 
 RULE = Rule(META, __doc__ or "", check_programs=check_programs)

@@ -120,6 +120,17 @@ def test_an_engine_in_a_data_file_is_found_when_it_is_given(pte: Callable[..., A
     assert pte(data)["status"] == 0
 
 
+def test_a_file_that_cannot_be_read_makes_no_finding_of_what_it_may_hold(pte: Callable[..., Any]) -> None:
+    program = write("model.pte", one(make_blob(key=KEY)))
+    data = write("engines.ptd", Program(named={KEY: ENGINE}, is_data=True))
+    Path("cut.ptd").write_bytes(Path(data).read_bytes()[:-1])
+    document = pte(program, "cut.ptd")
+    assert (document["status"], document["codes"], document["unknown"]) == (2, [], ["LC703", "LC705"])
+    Path("cut.pte").write_bytes(Path(program).read_bytes()[:-1])
+    document = pte(data, "cut.pte", write("inline.pte", one(make_blob(OTHER_ENGINE))))
+    assert (document["status"], document["codes"], document["unknown"]) == (2, [], ["LC705", "LC706"])
+
+
 def test_what_is_no_program_could_not_be_checked(pte: Callable[..., Any], capfd: pytest.CaptureFixture[str]) -> None:
     Path("model.pte").write_bytes(good_program().to_bytes()[:-1])
     Path("notes.txt").write_text("a text, and no program")

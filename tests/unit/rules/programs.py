@@ -62,5 +62,8 @@ def engine(
     return Engine(at or place(), keys, users, sample=sample, digest=digest)
 
 
-def together(*files: ProgramFile, engines: tuple[Engine, ...] = (), hashed: bool = True) -> ProgramSet:
-    return ProgramSet(files, engines, hashed)
+def together(
+    *files: ProgramFile, engines: tuple[Engine, ...] = (), hashed: bool = True, unread: tuple[str, ...] = ()
+) -> ProgramSet:
+    """Files given together; `unread` are the paths of those that could not be read."""
+    return ProgramSet(files, engines, hashed, unread)

@@ -42,3 +42,21 @@ def test_cannot_see_the_programs_of_a_data_file_alone() -> None:
     there = place(path=DATA_PATH)
     programs = together(data({KEY: there}), engines=(engine(there, keys=(KEY,)),))
     assert outcomes(check_programs(programs, SETTINGS)) == [Outcome.NOT_APPLICABLE]
+
+
+def test_cannot_see_whether_an_unread_program_names_it() -> None:
+    there = place(path=DATA_PATH)
+    files = (data({KEY: there}), program(delegate(inline=place())))
+    for given in (files, files[:1]):
+        programs = together(*given, engines=(engine(there, keys=(KEY,)),), unread=("other.pte",))
+        ((_, outcome, reason), *_) = checks(check_programs(programs, SETTINGS))
+        assert outcome is Outcome.UNKNOWN
+        assert "other.pte" in reason
+        assert findings(check_programs(programs, SETTINGS)) == []
+
+
+def test_finds_it_when_only_a_data_file_is_unread() -> None:
+    programs = together(
+        program(delegate(inline=place(0x2000)), named=NAMED), engines=(engine(keys=(KEY,)),), unread=(DATA_PATH,)
+    )
+    assert len(findings(check_programs(programs, SETTINGS))) == 1
