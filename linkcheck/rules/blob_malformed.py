@@ -65,7 +65,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
     """Yield a finding for each blob that the delegate could not read; `settings` do not matter."""
     for program in programs.files:
         if not program.tensorrt_delegates:
-            yield skip_program(META.code, program)
+            yield skip_program(META.code, program, "TensorRT delegate")
         for delegate in program.tensorrt_delegates:
             fault = delegate.fault
             if fault is None:

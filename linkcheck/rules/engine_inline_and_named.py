@@ -47,7 +47,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
-from linkcheck.rules.engines import delegates_with_blobs, name_delegate, skip_program, subject_of
+from linkcheck.rules.engines import name_delegate, note_unread_blob, skip_program, subject_of
 from linkcheck.rules.rule import Rule, RuleMeta
 
 if TYPE_CHECKING:
@@ -70,9 +70,10 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
     """Yield a finding for each blob that does not say exactly once where its engine is; `settings` do not matter."""
     for program in programs.files:
         if not program.tensorrt_delegates:
-            yield skip_program(META.code, program)
-    for delegate in delegates_with_blobs(programs):
+            yield skip_program(META.code, program, "TensorRT delegate")
+    for delegate in [delegate for program in programs.files for delegate in program.tensorrt_delegates]:
         if delegate.blob is None:
+            yield note_unread_blob(META.code, delegate)
             continue
         inline, key = delegate.blob.inline, delegate.blob.metadata.engine_key
         if (inline is None) != (key is None):

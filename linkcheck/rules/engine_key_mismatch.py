@@ -68,7 +68,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
     """Yield a finding for each named engine whose hash is not the one in its key; `settings` do not matter."""
     for program in programs.files:
         if not any(entry.is_engine for entry in program.named_data):
-            yield skip_program(META.code, program)
+            yield skip_program(META.code, program, "named engine")
     for engine in programs.engines:
         for key in engine.keys:
             subject = f"{engine.place.path}: {key}"

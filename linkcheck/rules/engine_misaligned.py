@@ -46,7 +46,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
-from linkcheck.rules.engines import name_place, name_users, skip_program
+from linkcheck.rules.engines import name_place, name_users, skip_program, unread_blobs
 from linkcheck.rules.rule import Rule, RuleMeta
 
 if TYPE_CHECKING:
@@ -64,8 +64,12 @@ META = RuleMeta(
 def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a finding for each engine that does not begin at a multiple of 16; `settings` do not matter."""
     for program in programs.files:
-        if not any(engine.place.path == program.path for engine in programs.engines):
-            yield skip_program(META.code, program)
+        unread = unread_blobs(program)
+        if unread:
+            reason = f"the blob of {one_line(unread[0].name)} could not be read (LC705), and may hold an engine"
+            yield Check(META.code, program.path, Outcome.UNKNOWN, reason)
+        elif not any(engine.place.path == program.path for engine in programs.engines):
+            yield skip_program(META.code, program, "engine")
     for engine in programs.engines:
         place = engine.place
         if engine.is_aligned:

@@ -48,7 +48,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
-from linkcheck.rules.engines import delegates_with_blobs, name_delegate, skip_program, subject_of
+from linkcheck.rules.engines import name_delegate, note_unread_blob, skip_program, subject_of
 from linkcheck.rules.long_lists import MOST_SHOWN, as_evidence, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
 
@@ -77,10 +77,13 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
     for program in programs.files:
         known[program.path] = [*[entry.key for entry in program.named_data if entry.is_engine][:MOST_SHOWN]]
         if not program.tensorrt_delegates:
-            yield skip_program(META.code, program)
+            yield skip_program(META.code, program, "TensorRT delegate")
     data = [file.path for file in programs.files if file.is_data]
-    for delegate in delegates_with_blobs(programs):
-        key = None if delegate.blob is None else delegate.blob.metadata.engine_key
+    for delegate in [delegate for program in programs.files for delegate in program.tensorrt_delegates]:
+        if delegate.blob is None:
+            yield note_unread_blob(META.code, delegate)
+            continue
+        key = delegate.blob.metadata.engine_key
         if key is None:
             yield Check(META.code, subject_of(delegate), Outcome.NOT_APPLICABLE, "the blob names no engine")
             continue

@@ -47,7 +47,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
-from linkcheck.rules.engines import SHARED_ENGINE, engines_of, name_place, name_users, skip_program
+from linkcheck.rules.engines import (
+    SHARED_ENGINE,
+    engines_of,
+    name_place,
+    name_users,
+    note_unread_blob,
+    skip_program,
+    unread_blobs,
+)
 from linkcheck.rules.long_lists import MOST_IN_EVIDENCE, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
 
@@ -66,8 +74,11 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
     told: set[frozenset[Place]] = set()
     for program in programs.files:
         engines = engines_of(program, programs)
-        if not any(engine.place.path == program.path for engine in engines):
-            yield skip_program(META.code, program)
+        unread = unread_blobs(program)
+        for delegate in unread:
+            yield note_unread_blob(META.code, delegate)
+        if not unread and not any(engine.place.path == program.path for engine in engines):
+            yield skip_program(META.code, program, "engine")
             continue
         groups: dict[str, list[Engine]] = {}
         for engine in engines:
@@ -78,7 +89,12 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
             if places not in told:
                 told.add(places)
                 yield _judge(group, program.path, hashed=programs.hashed)
-        if not copies:
+        if copies or unread:
+            continue
+        if programs.unread_data:
+            reason = f"{programs.unread_data[0]} could not be read, and may hold a copy"
+            yield Check(META.code, program.path, Outcome.UNKNOWN, reason)
+        else:
             count = "its engine is" if len(engines) == 1 else f"{len(engines)} engines, each is"
             yield Check(META.code, program.path, Outcome.PASS, f"{count} stored once")
 

@@ -8,8 +8,6 @@ from linkcheck.model import Check, Outcome, one_line
 from linkcheck.rules.long_lists import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from linkcheck.executorch.facts import Delegate, Engine, Place, ProgramFile, ProgramSet
 
 #: How an engine that several delegates share is exported.
@@ -19,9 +17,8 @@ SHARED_ENGINE = (
 )
 
 
-def skip_program(code: str, program: ProgramFile) -> Check:
-    """The check of a file in which there is nothing to look at."""
-    what = "engine" if program.is_data else "TensorRT delegate"
+def skip_program(code: str, program: ProgramFile, what: str) -> Check:
+    """The check of a file in which there is no `what` to look at."""
     return Check(code, program.path, Outcome.NOT_APPLICABLE, f"the file has no {what}")
 
 
@@ -61,9 +58,12 @@ def engines_of(program: ProgramFile, programs: ProgramSet) -> tuple[Engine, ...]
     return tuple(engine for engine in programs.engines if engine.place.path in paths)
 
 
-def delegates_with_blobs(programs: ProgramSet) -> Iterator[Delegate]:
-    """Every TensorRT delegate whose blob could be read; of the others LC705 speaks."""
-    for program in programs.files:
-        for delegate in program.tensorrt_delegates:
-            if delegate.blob is not None:
-                yield delegate
+def unread_blobs(program: ProgramFile) -> tuple[Delegate, ...]:
+    """The TensorRT delegates whose blob could not be read. Why not is LC705's to say."""
+    return tuple(delegate for delegate in program.tensorrt_delegates if delegate.blob is None)
+
+
+def note_unread_blob(code: str, delegate: Delegate) -> Check:
+    """The check of a delegate about which nothing can be said without its blob."""
+    reason = "its blob could not be read (LC705), so where its engine is was not seen"
+    return Check(code, subject_of(delegate), Outcome.UNKNOWN, reason)

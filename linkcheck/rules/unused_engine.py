@@ -38,8 +38,8 @@ None.
 
 ## What it cannot see
 
-Named data under other keys, and delegates that no method calls. A data file alone is not judged. While a program that was
-given, or a blob, cannot be read, an engine that nobody else names is unknown.
+Named data under other keys, and delegates that no method calls. A data file alone is not judged. While a program
+that was given, or a blob, cannot be read, an engine that nobody else names is unknown.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
     unread = _name_unread(programs)
     for program in programs.files:
         if not any(entry.is_engine for entry in program.named_data):
-            yield skip_program(META.code, program)
+            yield skip_program(META.code, program, "named engine")
             continue
         if not given:
             reason = "no program is given with the data file"

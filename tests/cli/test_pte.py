@@ -131,6 +131,18 @@ def test_a_file_that_cannot_be_read_makes_no_finding_of_what_it_may_hold(pte: Ca
     assert (document["status"], document["codes"], document["unknown"]) == (2, [], ["LC705", "LC706"])
 
 
+def test_nothing_passes_about_a_delegate_whose_blob_cannot_be_read(pte: Callable[..., Any]) -> None:
+    bad, fine = write("bad.pte", one(b"TR03" + make_blob(ENGINE)[4:])), write("fine.pte", one(make_blob(ENGINE)))
+    document = pte(bad, fine, "--select", "LC701,LC702,LC703,LC704")
+    assert (document["status"], document["unknown"]) == (2, ["LC701", "LC702", "LC703", "LC704"])
+
+
+def test_rules_about_named_engines_say_that_there_is_none(pte: Callable[..., Any]) -> None:
+    checks = pte(write("model.pte", one(make_blob(ENGINE))))["checks"]
+    reasons = {check["code"]: check["reason"] for check in checks if check["outcome"] == "not-applicable"}
+    assert reasons["LC706"] == reasons["LC707"] == "the file has no named engine"
+
+
 def test_what_is_no_program_could_not_be_checked(pte: Callable[..., Any], capfd: pytest.CaptureFixture[str]) -> None:
     Path("model.pte").write_bytes(good_program().to_bytes()[:-1])
     Path("notes.txt").write_text("a text, and no program")

@@ -7,7 +7,7 @@ import pytest
 from linkcheck.model import Outcome
 from linkcheck.rules.engine_misaligned import check_programs
 from tests.unit.rules.candidates import SETTINGS
-from tests.unit.rules.programs import KEY, delegate, engine, other_backend, place, program, together
+from tests.unit.rules.programs import KEY, broken, delegate, engine, other_backend, place, program, together
 from tests.unit.rules.worlds import only_finding, outcomes
 
 
@@ -36,3 +36,7 @@ def test_passes_multiples_of_16(offset: int) -> None:
 
 def test_cannot_see_anything_without_engines() -> None:
     assert outcomes(check_programs(together(program(other_backend())), SETTINGS)) == [Outcome.NOT_APPLICABLE]
+
+
+def test_cannot_see_the_engine_of_an_unread_blob() -> None:
+    assert outcomes(check_programs(together(program(broken())), SETTINGS)) == [Outcome.UNKNOWN]

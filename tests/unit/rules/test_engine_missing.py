@@ -7,7 +7,7 @@ import pytest
 from linkcheck.model import Outcome
 from linkcheck.rules.engine_missing import check_programs
 from tests.unit.rules.candidates import SETTINGS
-from tests.unit.rules.programs import DATA_PATH, KEY, data, delegate, other_backend, place, program, together
+from tests.unit.rules.programs import DATA_PATH, KEY, broken, data, delegate, other_backend, place, program, together
 from tests.unit.rules.worlds import checks, findings, only_finding, outcomes
 
 
@@ -56,3 +56,8 @@ def test_finds_a_missing_key_and_an_empty_entry_whatever_else_is_unread() -> Non
     assert len(findings(check_programs(programs, SETTINGS))) == 1
     programs = together(program(delegate(key=KEY), named={KEY: place(size=0)}), unread=(DATA_PATH,))
     assert len(findings(check_programs(programs, SETTINGS))) == 1
+
+
+def test_cannot_see_what_an_unread_blob_names() -> None:
+    programs = together(program(broken(), delegate(key=KEY), named={KEY: place()}))
+    assert outcomes(check_programs(programs, SETTINGS)) == [Outcome.UNKNOWN, Outcome.PASS]

@@ -9,6 +9,7 @@ from tests.unit.rules.programs import (
     DATA_PATH,
     KEY,
     PATH,
+    broken,
     data,
     delegate,
     engine,
@@ -67,3 +68,16 @@ def test_cannot_see_whether_engines_that_agree_in_samples_are_one_without_readin
 
 def test_does_not_apply_without_engines() -> None:
     assert outcomes(check_programs(together(program(other_backend())), SETTINGS)) == [Outcome.NOT_APPLICABLE]
+
+
+def test_cannot_see_a_copy_in_an_unread_blob_or_data_file() -> None:
+    for subject in (
+        together(program(broken())),
+        together(program(PREFILL, broken()), engines=(engine(FIRST, PREFILL),)),
+    ):
+        ((name, outcome, _),) = checks(check_programs(subject, SETTINGS))
+        assert (name, outcome) == (f"{PATH}: broken.delegates[0]", Outcome.UNKNOWN)
+    programs = together(program(PREFILL), engines=(engine(FIRST, PREFILL),), unread=(DATA_PATH,))
+    ((_, outcome, reason),) = checks(check_programs(programs, SETTINGS))
+    assert outcome is Outcome.UNKNOWN
+    assert DATA_PATH in reason
