@@ -16,7 +16,13 @@ __all__ = ["TensorRTBackend", "TensorRTPartitioner"]
 def __getattr__(name: str) -> type[TensorRTBackend] | type[TensorRTPartitioner]:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from linkcheck.executorch import backend
+    try:
+        from linkcheck.executorch import backend
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("executorch", "torch"):
+            raise
+        reason = f"{__name__}.{name} needs ExecuTorch and torch: pip install 'linkcheck-elf[executorch]'"
+        raise ImportError(reason, name=error.name) from None
 
     found: type[TensorRTBackend] | type[TensorRTPartitioner] = getattr(backend, name)
     return found
