@@ -171,7 +171,11 @@ class ProgramSet(Value):
 
 
 class NamedDataIndex:
-    """Looks keys up as a program does that is loaded with all data files: its own named data first, then theirs."""
+    """Looks keys up as a program does that is loaded with all data files: their named data first, then its own.
+
+    So does ExecuTorch 1.5 (runtime/executor/method.cpp and merged_data_map.h), which does not notice that both have a
+    key. Two data files that have one are refused (extension/named_data_map); which entry is found here does not matter.
+    """
 
     def __init__(self, files: Iterable[ProgramFile]) -> None:
         self._own: dict[str, dict[str, NamedData]] = {}
@@ -183,4 +187,4 @@ class NamedDataIndex:
 
     def find(self, key: str, path: str) -> NamedData | None:
         """The entry that the program at `path` gets for `key`."""
-        return self._own.get(path, {}).get(key) or self._shared.get(key)
+        return self._shared.get(key) or self._own.get(path, {}).get(key)

@@ -2,11 +2,15 @@
 
 ## What it checks
 
-That no two places of a program, and of the data files given with it, hold the same engine, compared by SHA-256.
+That no two places of a program, and of the data files given with it, hold the same engine, compared by SHA-256, and
+that no two of these files have the same key of an engine, whatever is stored under it.
 
 ## Why it matters
 
 An engine is most of a program. A second copy doubles the file, the download, and what is read when it starts.
+
+When a program and a data file have the same key, ExecuTorch 1.5 takes the data file's engine and says nothing. With two
+data files that have it, no program is loaded (InvalidArgument).
 
 ## Bad
 
@@ -28,8 +32,9 @@ $ linkcheck pte model.pte
 
 * Several methods run one engine, and the exporter puts the engine into each delegate's blob: store it once in the
   program's named data, under a key that all blobs name.
-* The same engine is in the program and in a data file (.ptd): leave it in one of them. When both have it under one key
-  ExecuTorch does not load the program at all.
+* The same engine is in the program and in a data file (.ptd): leave it in one of them.
+* Two files have the same key, of an earlier and a later export for example: give the program the data of its own
+  export.
 
 ## Options
 
@@ -62,7 +67,7 @@ from linkcheck.rules.rule import Rule, RuleMeta
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from linkcheck.executorch.facts import Engine, Place, ProgramSet
+    from linkcheck.executorch.facts import Engine, Place, ProgramFile, ProgramSet
     from linkcheck.model import RuleResult
     from linkcheck.policy.settings import Settings
 
@@ -80,16 +85,21 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
         if not unread and not any(engine.place.path == program.path for engine in engines):
             yield skip_program(META.code, program, "engine")
             continue
+        clashes = _find_clashes(program, programs)
+        for key, entries in clashes.items():
+            if frozenset(entries) not in told:
+                told.add(frozenset(entries))
+                yield _judge_clash(key, entries, program)
         groups: dict[str, list[Engine]] = {}
         for engine in engines:
             groups.setdefault(engine.digest or engine.sample, []).append(engine)
         copies = [group for group in groups.values() if len(group) > 1]
         for group in copies:
             places = frozenset(engine.place for engine in group)
-            if places not in told:
+            if not any(places <= others for others in told):
                 told.add(places)
                 yield _judge(group, program.path, hashed=programs.hashed)
-        if copies or unread:
+        if copies or clashes or unread:
             continue
         if programs.unread_data:
             reason = f"{programs.unread_data[0]} could not be read, and may hold a copy"
@@ -97,6 +107,39 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
         else:
             count = "its engine is" if len(engines) == 1 else f"{len(engines)} engines, each is"
             yield Check(META.code, program.path, Outcome.PASS, f"{count} stored once")
+
+
+def _find_clashes(program: ProgramFile, programs: ProgramSet) -> dict[str, list[Place]]:
+    """Keys of engines that several of the files have which are loaded with `program`, each with its places."""
+    named = {delegate.blob.metadata.engine_key for delegate in program.tensorrt_delegates if delegate.blob is not None}
+    entries: dict[str, dict[str, Place]] = {}
+    for file in (program, *(file for file in programs.files if file.is_data and file is not program)):
+        for entry in file.named_data:
+            if entry.is_engine or entry.key in named:
+                entries.setdefault(entry.key, {}).setdefault(file.path, entry.place)
+    return {key: [*places.values()] for key, places in entries.items() if len(places) > 1}
+
+
+def _judge_clash(key: str, places: list[Place], program: ProgramFile) -> Finding:
+    listed = "; ".join(shorten([name_place(place) for place in places]))
+    if program.is_data or len(places) > 2:
+        consequence = "ExecuTorch loads no program with two data files that have one key (InvalidArgument)."
+    else:
+        consequence = f"ExecuTorch 1.5 takes the one of {places[1].path}; the one of {program.path} is never read."
+    return Finding(
+        code=META.code,
+        name=META.name,
+        severity=META.severity,
+        confidence=Confidence.HIGH,
+        message=f"The key {one_line(key)} is in {len(places)} files that are loaded together: {listed}. {consequence}",
+        remedy="Leave the engine in one of the files; when they are of different exports, take both of the same one.",
+        primary=Location(places[1].path, key),
+        related=tuple(Location(place.path, key) for place in (places[0], *places[2 : MOST_IN_EVIDENCE + 1])),
+        evidence={
+            "key": key,
+            "places": [{"path": place.path, "offset": place.offset} for place in places[:MOST_IN_EVIDENCE]],
+        },
+    )
 
 
 def _judge(group: list[Engine], path: str, *, hashed: bool) -> RuleResult:

@@ -53,7 +53,7 @@ from linkcheck.rules.rule import Rule, RuleMeta
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from linkcheck.executorch.facts import ProgramSet
+    from linkcheck.executorch.facts import ProgramFile, ProgramSet
     from linkcheck.model import RuleResult
     from linkcheck.policy.settings import Settings
 
@@ -72,7 +72,8 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
             reason = "no program is given with the data file"
             yield Check(META.code, program.path, Outcome.NOT_APPLICABLE, reason)
             continue
-        unused = [e for e in programs.engines if e.place.path == program.path and not e.users]
+        named = _find_named(program, programs)
+        unused = [e for e in programs.engines if e.place.path == program.path and not e.users and not named & {*e.keys}]
         if not unused:
             yield Check(META.code, program.path, Outcome.PASS)
         elif unread:
@@ -89,6 +90,13 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
                 primary=Location(engine.place.path, engine.name),
                 evidence={"keys": [*engine.keys], "offset": engine.place.offset, "size": engine.place.size},
             )
+
+
+def _find_named(program: ProgramFile, programs: ProgramSet) -> set[str | None]:
+    """The keys that delegates name which `program` serves. One that they find in another file is LC701's to tell."""
+    served = programs.files if program.is_data else (program,)
+    blobs = [delegate.blob for file in served for delegate in file.tensorrt_delegates]
+    return {blob.metadata.engine_key for blob in blobs if blob is not None}
 
 
 def _name_unread(programs: ProgramSet) -> str:

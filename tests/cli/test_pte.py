@@ -143,6 +143,13 @@ def test_rules_about_named_engines_say_that_there_is_none(pte: Callable[..., Any
     assert reasons["LC706"] == reasons["LC707"] == "the file has no named engine"
 
 
+def test_a_key_in_program_and_data_leads_to_the_engine_that_executorch_takes(pte: Callable[..., Any]) -> None:
+    program, data = write("model.pte", named()), write("engines.ptd", Program(named={KEY: OTHER_ENGINE}, is_data=True))
+    document = pte(program, data)
+    assert document["codes"] == ["LC701", "LC707"]
+    assert {e["path"]: len(e["used_by"]) for e in document["engines"]} == {program: 0, data: 1}
+
+
 def test_what_is_no_program_could_not_be_checked(pte: Callable[..., Any], capfd: pytest.CaptureFixture[str]) -> None:
     Path("model.pte").write_bytes(good_program().to_bytes()[:-1])
     Path("notes.txt").write_text("a text, and no program")

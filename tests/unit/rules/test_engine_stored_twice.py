@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from linkcheck.model import Location, Outcome
 from linkcheck.rules.engine_stored_twice import check_programs
 from tests.unit.rules.candidates import SETTINGS
@@ -81,3 +83,20 @@ def test_cannot_see_a_copy_in_an_unread_blob_or_data_file() -> None:
     ((_, outcome, reason),) = checks(check_programs(programs, SETTINGS))
     assert outcome is Outcome.UNKNOWN
     assert DATA_PATH in reason
+
+
+@pytest.mark.parametrize("digest", [32 * "ab", 32 * "cd", None], ids=["same", "other", "not-hashed"])
+def test_finds_a_key_that_the_program_and_its_data_have_whatever_is_under_it(digest: str | None) -> None:
+    there, user = place(0x100, path=DATA_PATH), delegate(key=KEY)
+    engines = (
+        engine(FIRST, keys=(KEY,), digest=digest and 32 * "ab"),
+        engine(there, user, keys=(KEY,), digest=digest),
+    )
+    programs = together(
+        program(user, named={KEY: FIRST}), data({KEY: there}), engines=engines, hashed=digest is not None
+    )
+    results = [*check_programs(programs, SETTINGS)]
+    finding = only_finding(results)
+    assert "takes the one of engines.ptd; the one of model.pte is never read" in finding.message
+    assert finding.primary == Location(DATA_PATH, KEY)
+    assert Outcome.UNKNOWN not in outcomes(results)
