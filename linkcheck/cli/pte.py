@@ -40,8 +40,11 @@ def command(
     settings = load_settings(policy=policy, select=_split(select), ignore=_split(ignore))
     refuse_inputs(output, (*files, *((settings.source,) if settings.source else ())))
     verdict = check_programs(files, settings=settings, hashed=not no_hash)
+    report = verdict.report
+    told = {check.code for check in report.checks} | {reported.finding.code for reported in report.findings}
+    rules = [rule for rule in ALL_RULES if rule.meta.code in told]  # every rule that ran tells of each file
     color = output is None and wants_color()
-    emit(render_programs(verdict.report, verdict.programs, format_, color=color, rules=ALL_RULES), output)
+    emit(render_programs(verdict.report, verdict.programs, format_, color=color, rules=rules), output)
     return verdict.report.outcome.exit_status
 
 

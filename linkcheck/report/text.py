@@ -59,8 +59,9 @@ def render_text(report: Report, rules: Sequence[DescribedRule] = (), *, color: b
     if report.outcome is ReportOutcome.PASS:
         lines += _describe_passes(report, names, color)
     verdict = _paint(VERDICTS[report.outcome], _VERDICT_STYLES[report.outcome], color)
-    profile = _paint(f"(profile {printable(report.profile)})", _DIM, color)
-    lines.append(f"{verdict}: {count_outcomes(report)} {profile}")
+    # The rules about ExecuTorch programs ask no profile anything.
+    profile = "" if report.command == "pte" else " " + _paint(f"(profile {printable(report.profile)})", _DIM, color)
+    lines.append(f"{verdict}: {count_outcomes(report)}{profile}")
     return "".join(f"{defuse_commands(line)}\n" for line in lines)
 
 

@@ -200,6 +200,14 @@ def test_every_format_tells_of_the_finding_and_none_changes_the_status(
     assert "engine-stored-twice" in printed
 
 
+def test_sarif_describes_the_rules_that_were_asked(capfd: pytest.CaptureFixture[str]) -> None:
+    write("model.pte", good_program())
+    for select, codes in (((), [f"LC70{n}" for n in range(1, 8)]), (("--select", "LC702"), ["LC702"])):
+        run(["pte", "model.pte", "--format", "sarif", *select])
+        driver = json.loads(capfd.readouterr().out)["runs"][0]["tool"]["driver"]
+        assert [rule["id"] for rule in driver["rules"]] == codes
+
+
 def test_the_text_shows_methods_tensors_and_engines(capfd: pytest.CaptureFixture[str]) -> None:
     write("model.pte", good_program())
     assert run(["pte", "model.pte"]) == 0
