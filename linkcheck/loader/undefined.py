@@ -139,23 +139,21 @@ class _Known:
         """What each of the images `reached`, which are in load order, satisfies of `wanted`; one provider is enough."""
         satisfied: dict[SymbolTable, frozenset[Demand]] = {}
         left = wanted
-        # Most imports name the library that they expect the definition in: it is asked first, and for these alone.
+        # Most imports name the library that they expect the definition in: it is asked first, and not for the rest.
         named = {image.name: image for image in reached}
         expected: dict[str, list[Demand]] = {}
         for demand in wanted:
             if demand[2] is not None:
                 expected.setdefault(demand[2], []).append(demand)
-        for library, demands in expected.items():
+        # The one that most are expected in comes last, and is asked for what the others lack, too: the functions of
+        # libpthread have moved to libc.
+        strayed: frozenset[Demand] = frozenset()
+        for library, demands in sorted(expected.items(), key=lambda item: len(item[1])):
+            strayed |= frozenset(demands)
             if (image := named.get(library)) is not None:
-                left -= self._ask(image, frozenset(demands), satisfied)
-        # What is in another one (libpthread's functions have moved to libc) is in one that defines much.
-        strayed = frozenset(demand for demand in left if demand[2] is not None)
-        for image in sorted(reached, key=lambda image: -len(satisfied.get(image.symbols, ()))) if strayed else ():
-            found = self._ask(image, strayed, satisfied)
-            left -= found
-            strayed -= found
-            if not strayed:
-                break
+                found = self._ask(image, strayed, satisfied)
+                left -= found
+                strayed -= found
         # The program last: it uses what its libraries define.
         for image in (*reached[1:], *reached[:1]):
             if not left:
