@@ -6,6 +6,7 @@ It makes what it needs in a temporary directory: two environments and the public
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,6 +42,8 @@ def main() -> None:
     print("\n".join(describe_machine()))
     print(f"* {options.runs} runs of each command, in turn, after 2 that do not count")
     with tempfile.TemporaryDirectory(prefix="linkcheck-benchmark-") as name:
+        # Not where a policy may lie: this project's own pyproject.toml names linkcheck, so each run would parse it.
+        os.chdir(name)
         bench = Bench(Path(name), options.runs)
         bench.prepare()
         bench.measure_runner(options.runner)
@@ -54,8 +57,10 @@ def main() -> None:
 def _read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.run", description=main.__doc__)
     parser.add_argument("--runs", type=int, default=40, help="runs of each command (default: 40)")
-    parser.add_argument("--runner", type=Path, help=f"{RUNNER} of an unpacked {RUNNER_WHEEL}, instead of fetching it")
-    parser.add_argument("--torch", type=Path, help=f"an unpacked {TORCH_WHEEL}, instead of fetching it")
+    parser.add_argument(
+        "--runner", type=_absolute, help=f"{RUNNER} of an unpacked {RUNNER_WHEEL}, instead of fetching it"
+    )
+    parser.add_argument("--torch", type=_absolute, help=f"an unpacked {TORCH_WHEEL}, not to be fetched")
     parser.add_argument("--no-torch", action="store_true", help="leave the large subjects out")
     options = parser.parse_args()
     for given, what in ((options.runner, ""), (options.torch, CLOSURE)):
@@ -64,6 +69,10 @@ def _read_options() -> argparse.Namespace:
                 f"{given}: no such file, or nothing called {what or RUNNER} in it"
             )  # it would be timed failing
     return options
+
+
+def _absolute(text: str) -> Path:
+    return Path(text).resolve()
 
 
 class Bench:
