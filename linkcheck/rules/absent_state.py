@@ -40,7 +40,8 @@ $ linkcheck verify runner --dlopen libdelegate.so --select LC402
 
 A library that is judged on its own, without its program: what the program provides is not known there. What an
 unresolved library would define, or a library behind a filter (DT_FILTER, DT_AUXILIARY), or a file whose symbol table
-cannot be seen: then the answer is `unknown`.
+cannot be seen: then the answer is `unknown`. So it is where only a library that a running process has opened defines
+the symbols, perhaps with RTLD_GLOBAL (`linkcheck live`).
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import BindingKind, Check, Confidence, Finding, Location, Outcome, Severity, Verdict
-from linkcheck.rules.ownership import judge_copies, missing_libraries, owner_modules
+from linkcheck.rules.ownership import judge_copies, judge_copies_if_global, missing_libraries, owner_modules
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import chain_text, link_remedy, listed, shown
+from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, link_remedy, listed, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,8 +89,15 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
     if judgement.verdict is Verdict.UNKNOWN:
         yield Check(META.code, subject, Outcome.UNKNOWN, judgement.reason)
         return
+    widest = judge_copies_if_global(state, load_set, settings).bindings
+    certain = {b.module for b in widest if b.kind is BindingKind.IMPORT and not b.weak and b.provider is None}
     for index in dict.fromkeys(b.module for b in unbound):
         path = load_set.modules[index].image.path
+        if index not in certain:
+            what = shown([b.symbol for b in unbound if b.module == index], settings)
+            reason = f"it imports {what}; whether a definition in a file that was opened serves, hangs on "
+            yield Check(META.code, path, Outcome.UNKNOWN, reason + SCOPE_OF_OPENED)
+            continue
         symbols = [b.symbol for b in unbound if b.module == index]
         slots = all(b.slot for b in unbound if b.module == index)
         end = (

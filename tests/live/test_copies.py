@@ -88,6 +88,38 @@ def test_a_definition_that_only_a_global_scope_provides_is_unknown(shop: LiveSho
     assert "RTLD_GLOBAL, which cannot be seen" in reason
 
 
+@pytest.mark.parametrize("how", ["l", "g"])
+@pytest.mark.parametrize("first", ["libstate.so", "libbad.so"])
+def test_whether_an_import_gets_the_owner_is_unknown_where_the_scope_decides(
+    shop: LiveShop, ask: Ask, how: str, first: str
+) -> None:
+    """One file is opened, and then a plug-in that needs the other one: the same maps, whatever it is bound to."""
+    libraries = {name: shop.library(name, STATE) for name in ("libstate.so", "libbad.so")}
+    opened = libraries.pop(first)
+    (other,) = libraries.values()
+    plugin = shop.library("plugin.so", USER, other)
+    with shop.running(shop.host("host"), f"{how}:{opened}", f"l:{plugin}") as told:
+        assert len(told.states) == 1
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert "LC303" not in answer.codes
+    ((subject, reason),) = [
+        (check["subject"], check["reason"])
+        for check in answer.document["checks"]
+        if (check["code"], check["outcome"]) == ("LC303", "unknown")
+    ]
+    assert subject == str(plugin)
+    assert "RTLD_GLOBAL, which cannot be seen" in reason
+
+
+def test_a_wrong_provider_in_every_scope_is_a_finding(shop: LiveShop, ask: Ask) -> None:
+    bad = shop.library("libbad.so", STATE)
+    owner = shop.library("libstate.so", STATE)
+    plugin = shop.library("plugin.so", USER, "-Wl,--no-as-needed", bad, owner)
+    with shop.running(shop.host("host"), f"l:{plugin}") as told:
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert "LC303" in answer.codes
+
+
 def test_a_definition_that_nobody_has_is_a_finding(shop: LiveShop, ask: Ask) -> None:
     lazy = "void *state_get(void); void *never(void) { return state_get(); }"
     plugin = shop.library("plugin.so", lazy, "-Wl,-z,lazy")
