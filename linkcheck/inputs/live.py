@@ -61,9 +61,14 @@ def _find_program(facts: ProcessFacts, mapped: MappedFiles) -> MappedImage:
     programs = [one for one in mapped.images if one.image.is_executable]
     if len(programs) == 1:
         return programs[0]
-    unseen = next((one for one in mapped.unseen if one.path.startswith(facts.program)), None)
+    unseen = next((one for one in mapped.unseen if _is_called(one.path, facts.program)), None)
     reason = f": {unseen.reason}" if unseen else ""
     raise ProcessError(facts.pid, f"its program, {facts.program}, is no ELF executable that can be read{reason}")
+
+
+def _is_called(name: str, program: str) -> bool:
+    """Whether `name`, as messages have it, is that of `program`, deleted or not."""
+    return name == program or name.startswith(f"{program} (deleted)")
 
 
 class _Loading:
