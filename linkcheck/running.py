@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.inputs.shown import show_load_set
+from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
+from linkcheck.inputs.shown import show_error, show_load_set
 from linkcheck.inputs.sources import Inputs
 from linkcheck.model import Check, Outcome, one_line
 from linkcheck.policy.settings import EVERY_FILE
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from linkcheck.policy.settings import Settings
 
 #: What is asked of a running process: its states, and what roles demand. Whether libraries are found, LC202 and LC203,
-#: is settled, for it runs; LC1xx look at single files.
-CODES = ("LC201", "LC204", "LC301", "LC302", "LC303", "LC401", "LC402", "LC403", "LC404")
+#: is settled, for it runs; LC1xx look at single files. Of the policy its waivers: roles and states may be meant for
+#: other programs (LC903).
+CODES = ("LC201", "LC204", "LC301", "LC302", "LC303", "LC401", "LC402", "LC403", "LC404", "LC901", "LC902")
 _FILE, _IMPORT, _SPLIT = "LC101", "LC301", "LC401"
 
 
@@ -39,7 +41,12 @@ class _LiveInputs(Inputs):
 def judge_running(live: LiveProcess, settings: Settings, codes: frozenset[str]) -> list[RuleResult]:
     """What the rules with `codes` say about `live`, and a check for everything mapped that could not be seen."""
     results: list[RuleResult] = []
-    if _is_python(live.load_set.root):
+    try:
+        is_python = _is_python(live.load_set.root)
+    except (MalformedElfError, UnreadableFileError) as error:
+        is_python = False
+        results.append(_unknown(_FILE, error, live))
+    if is_python:
         settings = _without_roles_of_programs(settings)
         if _IMPORT in codes:
             reason = "a Python interpreter plays no role of a program: what it opens does the work"
@@ -61,7 +68,14 @@ def _namespaces(live: LiveProcess, settings: Settings, codes: frozenset[str]) ->
         if mapped.times < 2:
             continue
         for state in settings.states:
-            if defined_symbols(mapped.image, state):
+            try:
+                defined = defined_symbols(mapped.image, state)
+            except UndemangledNameError:
+                continue  # LC401 says so
+            except (MalformedElfError, UnreadableFileError) as error:
+                yield _unknown(_SPLIT, error, live)
+                break
+            if defined:
                 reason = (
                     f"it is loaded {mapped.times} times, each with its own {state.name}: by dlmopen, or for LD_AUDIT. "
                     "Who uses which cannot be seen from outside of the process"
@@ -69,12 +83,19 @@ def _namespaces(live: LiveProcess, settings: Settings, codes: frozenset[str]) ->
                 yield Check(_SPLIT, one_line(mapped.image.path), Outcome.UNKNOWN, reason)
 
 
+def _unknown(code: str, met: MalformedElfError | UnreadableFileError, live: LiveProcess) -> Check:
+    error = show_error(met, live.show)
+    return Check(code, error.path, Outcome.UNKNOWN, error.reason)
+
+
 def _is_python(root: Image) -> bool:
-    """Whether the program is a Python interpreter, with libpython built in or loaded; none that embeds Python."""
-    name = root.path.rpartition("/")[2]
-    return bool(root.symbols.exported("Py_BytesMain")) or (
-        name.startswith("python") and needs_any(root, ("libpython*.so*",))
-    )
+    """Whether the program is a Python interpreter, with libpython built in or loaded.
+
+    A program that embeds Python may export all of libpython, but is not called python3.
+    """
+    if not root.path.rpartition("/")[2].startswith("python3"):
+        return False
+    return needs_any(root, ("libpython*.so*",)) or bool(root.symbols.exported("Py_BytesMain"))
 
 
 def _without_roles_of_programs(settings: Settings) -> Settings:
