@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from linkcheck.inputs.live import load_live
 from linkcheck.inputs.proc import read_process
@@ -250,6 +251,7 @@ def break_name(path: Path, name: str) -> None:
     """Let the entry of `name` in the dynamic symbol table name a string that the file does not hold."""
     with path.open("r+b") as stream:
         table = ELFFile(stream).get_section_by_name(".dynsym")
+        assert isinstance(table, SymbolTableSection)
         (index,) = [index for index, symbol in enumerate(table.iter_symbols()) if symbol.name == name]
         stream.seek(table["sh_offset"] + index * table["sh_entsize"])
         stream.write((0x7FFFFFFF).to_bytes(4, "little"))
