@@ -517,6 +517,9 @@ class LoadSet(Value):
     beside: tuple[Image, ...] = ()
     #: Whose loader's rules it was made by, and binds by.
     libc: Libc = Libc.GLIBC
+    #: Read from a process that runs: `opened` is all that it has open, whatever that is for, and nobody has seen which
+    #: of it is RTLD_GLOBAL (`Opened.global_` says False).
+    observed: bool = False
 
     @property
     def root(self) -> Image:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.inputs.shown import show_load_set
+from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
+from linkcheck.inputs.shown import show_error, show_load_set
 from linkcheck.inputs.sources import Inputs
-from linkcheck.model import Check, Finding, Outcome, one_line
+from linkcheck.model import Check, Outcome, one_line
 from linkcheck.policy.settings import EVERY_FILE
-from linkcheck.rules.ownership import defined_symbols, imported_symbols, needs_any, owner_modules
+from linkcheck.rules.ownership import defined_symbols, needs_any
 from linkcheck.value import replace
 from linkcheck.verification import Verification
 
@@ -16,17 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkcheck.inputs.live import LiveProcess
-    from linkcheck.model import Image, LoadSet, RuleResult
+    from linkcheck.model import Image, RuleResult
     from linkcheck.policy.settings import Settings
 
 #: What is asked of a running process: its states, and what roles demand. Whether libraries are found, LC202 and LC203,
-#: is settled, for it runs; LC1xx look at single files.
-CODES = ("LC201", "LC204", "LC301", "LC302", "LC303", "LC401", "LC402", "LC403", "LC404")
-_FILE, _IMPORT, _SPLIT, _ABSENT, _PRIVATE = "LC101", "LC301", "LC401", "LC402", "LC404"
-_UNSEEN_SCOPE = (
-    "no file that it finds for certain defines that; one that was opened does, and serves if that was with "
-    "RTLD_GLOBAL, which cannot be seen from outside of the process"
-)
+#: is settled, for it runs; LC1xx look at single files. Of the policy its waivers: roles and states may be meant for
+#: other programs (LC903).
+CODES = ("LC201", "LC204", "LC301", "LC302", "LC303", "LC401", "LC402", "LC403", "LC404", "LC901", "LC902")
+_FILE, _IMPORT, _SPLIT = "LC101", "LC301", "LC401"
 
 
 class _LiveInputs(Inputs):
@@ -42,71 +40,24 @@ class _LiveInputs(Inputs):
 
 def judge_running(live: LiveProcess, settings: Settings, codes: frozenset[str]) -> list[RuleResult]:
     """What the rules with `codes` say about `live`, and a check for everything mapped that could not be seen."""
-    system = live.system
     results: list[RuleResult] = []
-    if _is_python(live.load_set.root):
+    try:
+        is_python = _is_python(live.load_set.root)
+    except (MalformedElfError, UnreadableFileError) as error:
+        is_python = False
+        results.append(_unknown(_FILE, error, live))
+    if is_python:
         settings = _without_roles_of_programs(settings)
         if _IMPORT in codes:
             reason = "a Python interpreter plays no role of a program: what it opens does the work"
             results.append(Check(_IMPORT, one_line(live.load_set.root.path), Outcome.NOT_APPLICABLE, reason))
 
-    def judge(load_set: LoadSet, asked: frozenset[str]) -> list[RuleResult]:
-        verification = Verification(settings, _LiveInputs(live), system, asked)
-        verification.judge_load_set(show_load_set(load_set, live.show))
-        return verification.results
-
-    found = judge(live.load_set, codes)
-    if any(_is_absent(result) for result in found):
-        certain = {_subject(result) for result in judge(live.global_load_set, frozenset({_ABSENT}))}
-        found = [_doubt(one) if _is_absent(one) and _subject(one) not in certain else one for one in found]
-    touched = _touched(live.load_set, settings)
-    found = [_let_off(result) if _is_guess(result, touched) else result for result in found]
+    verification = Verification(settings, _LiveInputs(live), live.system, codes)
+    verification.judge_load_set(show_load_set(live.load_set, live.show))
     results += [
         Check(_FILE, one_line(unseen.path), Outcome.UNKNOWN, one_line(unseen.reason)) for unseen in live.mapped.unseen
     ]
-    return [*results, *found, *_namespaces(live, settings, codes)]
-
-
-def _is_absent(result: RuleResult) -> bool:
-    return isinstance(result, Finding) and result.code == _ABSENT
-
-
-def _subject(result: RuleResult) -> object:
-    return (result.primary, result.evidence.get("state")) if isinstance(result, Finding) else None
-
-
-def _doubt(result: RuleResult) -> RuleResult:
-    """The check that an LC402 becomes where another scope would provide the definition: the process may have it."""
-    if not isinstance(result, Finding):
-        return result
-    return Check(_ABSENT, result.primary.path, Outcome.UNKNOWN, f"it imports {result.primary.symbol}; {_UNSEEN_SCOPE}")
-
-
-def _touched(load_set: LoadSet, settings: Settings) -> frozenset[str]:
-    """The names of the states that something loaded owns, defines or imports."""
-    return frozenset(
-        state.name
-        for state in settings.states
-        if owner_modules(state, load_set)
-        or any(defined_symbols(m.image, state) or imported_symbols(m.image, state) for m in load_set.modules)
-    )
-
-
-def _is_guess(result: RuleResult, touched: frozenset[str]) -> bool:
-    """Whether LC404 only warns of thread-local storage in a file that was opened, where nothing touches the state.
-
-    For verify somebody names the files to open, because they have to do with the state. A process opens anything.
-    """
-    if not isinstance(result, Finding) or result.code != _PRIVATE:
-        return False
-    return result.evidence.get("demanded") is False and result.evidence.get("state") not in touched
-
-
-def _let_off(result: RuleResult) -> RuleResult:
-    if not isinstance(result, Finding):
-        return result
-    reason = f"nothing that the process loads touches the {result.evidence.get('state')}"
-    return Check(result.code, result.primary.path, Outcome.NOT_APPLICABLE, reason)
+    return [*results, *verification.results, *_namespaces(live, settings, codes)]
 
 
 def _namespaces(live: LiveProcess, settings: Settings, codes: frozenset[str]) -> Iterator[RuleResult]:
@@ -117,7 +68,14 @@ def _namespaces(live: LiveProcess, settings: Settings, codes: frozenset[str]) ->
         if mapped.times < 2:
             continue
         for state in settings.states:
-            if defined_symbols(mapped.image, state):
+            try:
+                defined = defined_symbols(mapped.image, state)
+            except UndemangledNameError:
+                continue  # LC401 says so
+            except (MalformedElfError, UnreadableFileError) as error:
+                yield _unknown(_SPLIT, error, live)
+                break
+            if defined:
                 reason = (
                     f"it is loaded {mapped.times} times, each with its own {state.name}: by dlmopen, or for LD_AUDIT. "
                     "Who uses which cannot be seen from outside of the process"
@@ -125,12 +83,19 @@ def _namespaces(live: LiveProcess, settings: Settings, codes: frozenset[str]) ->
                 yield Check(_SPLIT, one_line(mapped.image.path), Outcome.UNKNOWN, reason)
 
 
+def _unknown(code: str, met: MalformedElfError | UnreadableFileError, live: LiveProcess) -> Check:
+    error = show_error(met, live.show)
+    return Check(code, error.path, Outcome.UNKNOWN, error.reason)
+
+
 def _is_python(root: Image) -> bool:
-    """Whether the program is a Python interpreter, with libpython built in or loaded; none that embeds Python."""
-    name = root.path.rpartition("/")[2]
-    return bool(root.symbols.exported("Py_BytesMain")) or (
-        name.startswith("python") and needs_any(root, ("libpython*.so*",))
-    )
+    """Whether the program is a Python interpreter, with libpython built in or loaded.
+
+    A program that embeds Python may export all of libpython, but is not called python3.
+    """
+    if not root.path.rpartition("/")[2].startswith("python3"):
+        return False
+    return needs_any(root, ("libpython*.so*",)) or bool(root.symbols.exported("Py_BytesMain"))
 
 
 def _without_roles_of_programs(settings: Settings) -> Settings:

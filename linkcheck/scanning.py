@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from linkcheck.model import RuleResult
     from linkcheck.verification import Verification
 
-#: What `scan` asks of each file and of each process.
-CODES = ("LC101", "LC103", "LC401", "LC403")
+#: What `scan` asks of each file, of each process, and of the waivers. Roles take no part, so their entries are not
+#: judged either (LC903).
+CODES = ("LC101", "LC103", "LC401", "LC403", "LC901", "LC902")
 _OF_PROCESSES = ("LC401", "LC403")
 _DUPLICATE = duplicate_library.META.code
 

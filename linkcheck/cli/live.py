@@ -6,16 +6,32 @@ import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs, wants_color
+from linkcheck.cli.selecting import selecting_options
 from linkcheck.report import FORMATS
 
 
+def _read_pid(_: click.Context, __: click.Parameter, value: str) -> int:
+    if value.isascii() and value.isdigit() and len(value) < 20 and int(value):
+        return int(value)
+    raise click.BadParameter(f"{value!r} is not a process ID, which is a whole number from 1 on")
+
+
 @click.command(cls=Command)
-@click.argument("pid", metavar="PID", type=click.IntRange(min=1))
+@click.argument("pid", metavar="PID", callback=_read_pid)
 @click.option("--profile", metavar="NAME", help="Judge by this built-in profile (default: executorch-caller-stream).")
 @click.option("--policy", metavar="FILE", help="Judge by this linkcheck.toml or pyproject.toml.")
+@selecting_options
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the report there instead of standard output.")
-def command(pid: int, profile: str | None, policy: str | None, format_: str, output: str | None) -> int:
+def command(
+    pid: int,
+    profile: str | None,
+    policy: str | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    format_: str,
+    output: str | None,
+) -> int:
     """Judge a running process: how many copies of each shared state does it hold, and in which files?
 
     It is read through /proc, is not stopped, and needs no ptrace; only the same user or root may. In which order and
@@ -27,7 +43,7 @@ def command(pid: int, profile: str | None, policy: str | None, format_: str, out
     from linkcheck.report import render
     from linkcheck.rules import LINK_RULES
 
-    settings = load_settings(profile=profile, policy=policy)
+    settings = load_settings(profile=profile, policy=policy, select=select, ignore=ignore)
     refuse_inputs(output, (settings.source,) if settings.source else ())
     report = live(pid, settings=settings)
     emit(render(report, format_, color=output is None and wants_color(), rules=LINK_RULES), output)

@@ -6,6 +6,7 @@ import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs, wants_color
+from linkcheck.cli.selecting import selecting_options
 from linkcheck.report import FORMATS
 
 
@@ -13,8 +14,7 @@ from linkcheck.report import FORMATS
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--no-hash", is_flag=True, help="Do not read engines whole: no SHA-256, copies by samples only.")
 @click.option("--policy", metavar="FILE", help="Take waivers and rules from this linkcheck.toml or pyproject.toml.")
-@click.option("--select", metavar="CODES", multiple=True, help="Only rules with these code prefixes (comma-separated).")
-@click.option("--ignore", metavar="CODES", multiple=True, help="Not the rules with these code prefixes.")
+@selecting_options
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the report there instead of standard output.")
 def command(
@@ -37,7 +37,7 @@ def command(
     from linkcheck.report.programs import render_programs
     from linkcheck.rules.program_rules import ALL_RULES
 
-    settings = load_settings(policy=policy, select=_split(select), ignore=_split(ignore))
+    settings = load_settings(policy=policy, select=select, ignore=ignore)
     refuse_inputs(output, (*files, *((settings.source,) if settings.source else ())))
     verdict = check_programs(files, settings=settings, hashed=not no_hash)
     report = verdict.report
@@ -46,7 +46,3 @@ def command(
     color = output is None and wants_color()
     emit(render_programs(verdict.report, verdict.programs, format_, color=color, rules=rules), output)
     return verdict.report.outcome.exit_status
-
-
-def _split(prefixes: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(code for text in prefixes for code in text.split(",") if code)

@@ -9,6 +9,7 @@ import click
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs, wants_color
 from linkcheck.cli.loading import loading_options
+from linkcheck.cli.selecting import selecting_options
 from linkcheck.report import FORMATS
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--profile", metavar="NAME", help="Look for the states of this built-in profile.")
 @click.option("--policy", metavar="FILE", help="Look for the states of this linkcheck.toml or pyproject.toml.")
 @loading_options(opener="Every program")
+@selecting_options
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the report there instead of standard output.")
 def command(
@@ -31,6 +33,8 @@ def command(
     library_path: tuple[str, ...],
     sysroot: str | None,
     libc: Libc | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
     format_: str,
     output: str | None,
 ) -> int:
@@ -46,7 +50,7 @@ def command(
     from linkcheck.report import render
     from linkcheck.rules import LINK_RULES
 
-    settings = load_settings(profile=profile, policy=policy)
+    settings = load_settings(profile=profile, policy=policy, select=select, ignore=ignore)
     refuse_inputs(output, (*paths, *dlopen, *dlopen_global, *((settings.source,) if settings.source else ())))
     report = scan(
         paths,

@@ -9,6 +9,7 @@ import click
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs, wants_color
 from linkcheck.cli.loading import loading_options
+from linkcheck.cli.selecting import selecting_options
 from linkcheck.report import FORMATS
 
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 @click.option("--profile", metavar="NAME", help="Judge by this built-in profile (default: executorch-caller-stream).")
 @click.option("--policy", metavar="FILE", help="Judge by this linkcheck.toml or pyproject.toml.")
 @loading_options()
-@click.option("--select", metavar="CODES", multiple=True, help="Only rules with these code prefixes (comma-separated).")
-@click.option("--ignore", metavar="CODES", multiple=True, help="Not the rules with these code prefixes.")
+@selecting_options
 @click.option("--external", metavar="SONAME", multiple=True, help="The target machine provides SONAME (pattern).")
 @click.option("--require-needed", metavar="SONAME", multiple=True, help="Each PATH must need SONAME (pattern).")
 @click.option("--require-import", metavar="SYMBOL", multiple=True, help="Each PATH must import SYMBOL.")
@@ -60,8 +60,8 @@ def command(
     settings = load_settings(
         profile=profile,
         policy=policy,
-        select=_split(select),
-        ignore=_split(ignore),
+        select=select,
+        ignore=ignore,
         require_needed=require_needed,
         require_import=require_import,
         forbid_needed=forbid_needed,
@@ -80,7 +80,3 @@ def command(
     )
     emit(render(report, format_, color=output is None and wants_color(), rules=LINK_RULES), output)
     return report.outcome.exit_status
-
-
-def _split(prefixes: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(code for text in prefixes for code in text.split(",") if code)

@@ -38,10 +38,7 @@ class LiveProcess(Value):
     mapped: MappedFiles
     #: The machine as the process sees it.
     system: System
-    #: Every dlopen counts as RTLD_LOCAL: the least that the process may have asked for.
     load_set: LoadSet
-    #: The same with RTLD_GLOBAL everywhere: the most.
-    global_load_set: LoadSet
 
     def show(self, path: str) -> str:
         """The name for messages of the file that was opened as `path`."""
@@ -53,7 +50,7 @@ def load_live(facts: ProcessFacts) -> LiveProcess:
     mapped = find_images(facts)
     root = _find_program(facts, mapped)
     loading = _Loading(facts, mapped, root)
-    return LiveProcess(facts, mapped, loading.system, loading.load(global_=False), loading.load(global_=True))
+    return LiveProcess(facts, mapped, loading.system, loading.load())
 
 
 def _find_program(facts: ProcessFacts, mapped: MappedFiles) -> MappedImage:
@@ -64,9 +61,14 @@ def _find_program(facts: ProcessFacts, mapped: MappedFiles) -> MappedImage:
     programs = [one for one in mapped.images if one.image.is_executable]
     if len(programs) == 1:
         return programs[0]
-    unseen = next((one for one in mapped.unseen if one.path.startswith(facts.program)), None)
+    unseen = next((one for one in mapped.unseen if _is_called(one.path, facts.program)), None)
     reason = f": {unseen.reason}" if unseen else ""
     raise ProcessError(facts.pid, f"its program, {facts.program}, is no ELF executable that can be read{reason}")
+
+
+def _is_called(name: str, program: str) -> bool:
+    """Whether `name`, as messages have it, is that of `program`, deleted or not."""
+    return name == program or name.startswith(f"{program} (deleted)")
 
 
 class _Loading:
@@ -85,15 +87,15 @@ class _Loading:
         #: Mapped by the kernel, and in no scope as long as nobody needs it.
         self.interpreter = interpreter.rpartition("/")[2]
 
-    def load(self, *, global_: bool) -> LoadSet:
-        """The load set, with everything that is mapped in it; all dlopens are of one kind."""
+    def load(self) -> LoadSet:
+        """The load set, with everything that is mapped in it."""
         opened: list[Dlopen] = []
         while True:
             load_set = load(self.root.image, self.system, preload=self.preload, dlopen=opened, settle=self.settle)
             loaded = {(m.image.device, m.image.inode) for m in load_set.modules}
             rest = [one.image for file, one in self.by_file.items() if file not in loaded and not self._is_loader(one)]
             known = {one.name for one in opened}
-            more = [Dlopen(image.path, global_) for image in _needed_by_none(rest) if image.path not in known]
+            more = [Dlopen(image.path) for image in _needed_by_none(rest) if image.path not in known]
             if not more:
                 break
             opened += more
@@ -101,7 +103,7 @@ class _Loading:
         missing = [one for one in load_set.unresolved if one.needed not in self.preload]
         unseen = [Unresolved(0, one.path, ()) for one in self.mapped.unseen]
         left = [Unresolved(0, image.path, ()) for image in rest]
-        return replace(load_set, unresolved=(*missing, *unseen, *left))
+        return replace(load_set, unresolved=(*missing, *unseen, *left), observed=True)
 
     def settle(self, name: str, result: Found | Missing) -> Found | Missing:
         """What is mapped for `name`, whatever a search of today's files says."""

@@ -110,20 +110,33 @@ def _find_readable(facts: ProcessFacts, mapping: Mapping) -> str | None:
     path = f"{start}{mapping.path}"
     # A file whose own name ends like the kernel's mark is found by its whole name.
     candidate = f"{path} (deleted)" if mapping.marked_deleted else path
-    inode = _inode(candidate)
-    if inode is not None and (inode == mapping.inode or mapping.device in facts.renumbered):
+    if _leads_to(candidate, facts, mapping):
         return candidate
     if (mapping.path, mapping.marked_deleted) == (facts.program, facts.program_deleted):
         return f"{facts.place}/exe"
     through = f"{facts.place}/map_files/{mapping.start:x}-{mapping.end:x}"
     # Following it takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN, also for one's own processes.
-    return through if _inode(through) is not None else None
+    return through if _stat(through) is not None else None
 
 
-def _inode(path: str) -> int | None:
-    """While a file is mapped its inode number is not given to another one of its file system."""
+def _leads_to(path: str, facts: ProcessFacts, mapping: Mapping) -> bool:
+    """Whether the file at `path` is the one that is mapped.
+
+    While a file is mapped its inode number is not given to another one of its file system; a file system that was
+    mounted over it since may have that number, too.
+    """
+    status = _stat(path)
+    if status is None:
+        return False
+    if mapping.device in facts.renumbered:
+        return True
+    here = (os.major(status.st_dev), os.minor(status.st_dev))
+    return status.st_ino == mapping.inode and (here == mapping.device or not facts.names_device(mapping.device))
+
+
+def _stat(path: str) -> os.stat_result | None:
     try:
-        return os.stat(path).st_ino
+        return os.stat(path)
     except (OSError, ValueError):
         return None
 

@@ -81,6 +81,17 @@ class ProcessFacts(Value):
             and mapping.inode != self.program_file[1]
         )
 
+    def names_device(self, device: tuple[int, int]) -> bool:
+        """Whether stat(2) calls the file system that /proc/PID/maps calls `device` the same, so that they compare.
+
+        The program shows whether they agree at all: on overlayfs and btrfs they may not. Numbers without a block device
+        (major 0), as btrfs has, are believed of the program's own file system only.
+        """
+        number = self.program_file[0]
+        own = (os.major(number), os.minor(number))
+        agree = any(mapping.path == self.program and mapping.device == own for mapping in self.mappings)
+        return agree and (device == own or device[0] != 0)
+
     @property
     def place(self) -> str:
         """Its directory in /proc."""

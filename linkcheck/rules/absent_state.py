@@ -40,7 +40,8 @@ $ linkcheck verify runner --dlopen libdelegate.so --select LC402
 
 A library that is judged on its own, without its program: what the program provides is not known there. What an
 unresolved library would define, or a library behind a filter (DT_FILTER, DT_AUXILIARY), or a file whose symbol table
-cannot be seen: then the answer is `unknown`.
+cannot be seen: then the answer is `unknown`. So it is where only a library that a running process has opened defines
+the symbols, perhaps with RTLD_GLOBAL (`linkcheck live`).
 """
 
 from __future__ import annotations
@@ -48,14 +49,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import BindingKind, Check, Confidence, Finding, Location, Outcome, Severity, Verdict
-from linkcheck.rules.ownership import judge_copies, missing_libraries, owner_modules
+from linkcheck.rules.ownership import judge_copies, judge_copies_if_global, missing_libraries, owner_modules
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import chain_text, link_remedy, listed, shown
+from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, link_remedy, listed, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from linkcheck.model import LoadSet, RuleResult
+    from linkcheck.loader.state import Judgement
+    from linkcheck.model import Binding, LoadSet, RuleResult
     from linkcheck.policy.settings import Settings, State
 
 META = RuleMeta("LC402", "absent-state", "files of a program import a state that none defines", Severity.ERROR, "0.1")
@@ -70,10 +72,19 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             yield from _judge(load_set, state, settings)
 
 
+def _list_imports(judgement: Judgement) -> list[Binding]:
+    """The uses that a definition must be there for."""
+    return [b for b in judgement.bindings if b.kind is BindingKind.IMPORT and (b.slot or not b.weak)]
+
+
+def _list_unbound(judgement: Judgement) -> list[Binding]:
+    return [b for b in _list_imports(judgement) if b.provider is None]
+
+
 def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[RuleResult]:
     judgement = judge_copies(state, load_set, settings)
-    imports = [b for b in judgement.bindings if b.kind is BindingKind.IMPORT and (b.slot or not b.weak)]
-    unbound = [b for b in imports if b.provider is None]
+    imports = _list_imports(judgement)
+    unbound = _list_unbound(judgement)
     subject = load_set.root.path
     if not imports:
         return
@@ -88,10 +99,18 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
     if judgement.verdict is Verdict.UNKNOWN:
         yield Check(META.code, subject, Outcome.UNKNOWN, judgement.reason)
         return
+    widest = _list_unbound(judge_copies_if_global(state, load_set, settings))
+    certain = {(b.module, b.symbol) for b in widest}
     for index in dict.fromkeys(b.module for b in unbound):
         path = load_set.modules[index].image.path
-        symbols = [b.symbol for b in unbound if b.module == index]
-        slots = all(b.slot for b in unbound if b.module == index)
+        absent = [b for b in unbound if b.module == index and (index, b.symbol) in certain]
+        if not absent:
+            what = shown([b.symbol for b in unbound if b.module == index], settings)
+            reason = f"it imports {what}; whether a definition in a file that was opened serves, hangs on "
+            yield Check(META.code, path, Outcome.UNKNOWN, reason + SCOPE_OF_OPENED)
+            continue
+        symbols = [b.symbol for b in absent]
+        slots = all(b.slot for b in absent)
         end = (
             "a call of it ends at address 0, and no test sees that, for the program has an address of its own for it"
             if slots

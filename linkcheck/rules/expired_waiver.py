@@ -70,7 +70,8 @@ are reported all the same.
 
 ## What it cannot see
 
-Whether the fault is still there, when the run looked at other files.
+Whether the fault is still there, when the run looked at other files. `prebuilt` does not ask: there an expired waiver
+accepts nothing, and that is all.
 """
 
 from __future__ import annotations

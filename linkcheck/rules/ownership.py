@@ -105,12 +105,27 @@ def judge_copies(state: State, load_set: LoadSet, settings: Settings) -> Judgeme
 
     What is missing and declared external is taken not to hold the state, so it makes nothing unknown.
     """
+    return _judge_copies(state, load_set, settings, everything_global=False)
+
+
+def judge_copies_if_global(state: State, load_set: LoadSet, settings: Settings) -> Judgement:
+    """As `judge_copies`, but with every dlopen taken as RTLD_GLOBAL where nobody has seen with which scope it was made.
+
+    Scopes between the two hold more than those of `judge_copies` and less than these. Where both say the same of a use,
+    it is so; where not, it is unknown.
+    """
+    return _judge_copies(state, load_set, settings, everything_global=load_set.observed)
+
+
+def _judge_copies(state: State, load_set: LoadSet, settings: Settings, *, everything_global: bool) -> Judgement:
     names = state_names(state, load_set)
     judgements = _answers_about(load_set, settings).judgements
-    key = (state.exported_only, names)
+    key = (state.exported_only, everything_global, names)
     known = judgements.get(key)
     if known is None:
         seen = replace(load_set, unresolved=missing_libraries(load_set, settings))
+        if everything_global:
+            seen = replace(seen, opened=tuple(replace(opened, global_=True) for opened in seen.opened))
         asked = names if _may_bind(load_set, state) else ()
         known = judgements[key] = judge_state(seen, asked, hidden=not state.exported_only)
     return known
@@ -139,8 +154,8 @@ class _Answers:
         self.roles: dict[int, tuple[Role, ...]] = {}
         #: Identity of a role -> why the root stands apart.
         self.apart: dict[int, str | None] = {}
-        #: By the symbols of a state, and whether only exported copies count.
-        self.judgements: dict[tuple[bool, tuple[str, ...]], Judgement] = {}
+        #: By the symbols of a state, whether only exported copies count, and whether every dlopen is RTLD_GLOBAL.
+        self.judgements: dict[tuple[bool, bool, tuple[str, ...]], Judgement] = {}
 
 
 _latest: _Answers | None = None

@@ -10,7 +10,8 @@ nothing of the state, but has a PT_TLS segment, the segment is what a hidden, st
 It says where the second copy is when no symbol is left to say so. It is inferred, so the confidence is medium: the
 segment may hold other thread-local variables. For a dlopened file (`--dlopen`, `[[dlopen]]`) that plays no
 importing role it is a warning: such a file may have nothing to do with the state. A file that exports definitions of
-the state's symbols leaves no doubt, and is always an error.
+the state's symbols leaves no doubt, and is always an error. Of what a running process has opened (`linkcheck live`)
+nothing is suspicious as long as nothing loaded touches the state.
 
 ## Bad
 
@@ -63,6 +64,7 @@ from linkcheck.rules.ownership import (
     owner_modules,
     roles_of,
     state_of,
+    uses_any,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import counted, link_remedy, owner_text
@@ -97,7 +99,21 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             if state.only_with_owner and not owner_modules(state, load_set):
                 continue
             if state.name in demanded or is_opened(index, load_set):
-                yield _judge(module.image, state, demanded=state.name in demanded)
+                result = _judge(module.image, state, demanded=state.name in demanded)
+                if isinstance(result, Finding) and state.name not in demanded and _is_guess(state, load_set):
+                    reason = f"nothing that the process loads touches the {state.name}"
+                    result = Check(META.code, module.image.path, Outcome.NOT_APPLICABLE, reason)
+                yield result
+
+
+def _is_guess(state: State, load_set: LoadSet) -> bool:
+    """Whether a file that was opened is under no suspicion: a process opens anything, and nothing touches `state`.
+
+    Where somebody names the files to open, that is because they have to do with the state.
+    """
+    return load_set.observed and not (
+        owner_modules(state, load_set) or any(uses_any(module.image, state) for module in load_set.modules)
+    )
 
 
 def _judge(image: Image, state: State, *, demanded: bool) -> RuleResult:

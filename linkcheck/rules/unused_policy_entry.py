@@ -66,7 +66,8 @@ $ linkcheck verify runner
 ## What it cannot see
 
 Whether each pattern or symbol of an entry is right: one that fits is enough. A file whose symbols cannot be seen or
-compared may be about any state, so nothing is said of a state then. `prebuilt` and `scan` do not ask.
+compared may be about any state, so nothing is said of a state then. Only `verify`
+asks: the other commands look at a part of what a policy is about.
 """
 
 from __future__ import annotations

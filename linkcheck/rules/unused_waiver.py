@@ -60,7 +60,7 @@ $ linkcheck verify runner
 
 ## What it cannot see
 
-Whether a run over other files would have used the waiver.
+Whether a run over other files would have used the waiver. `prebuilt`, which looks at one file, does not ask.
 """
 
 from __future__ import annotations

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from linkcheck.model import Json, LoadSet, Unresolved
     from linkcheck.policy.settings import Role, Settings, State, Waiver
 
+#: What nobody has seen of a process that runs (LoadSet.observed).
+SCOPE_OF_OPENED = (
+    "whether a file was opened with RTLD_GLOBAL, which cannot be seen from outside of the process that has opened it"
+)
+
 
 def chain_text(load_set: LoadSet, index: int) -> str:
     """`bin/runner -> liba.so -> libb.so`: who brings module `index` in, from the root down."""

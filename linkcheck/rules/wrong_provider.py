@@ -41,9 +41,10 @@ $ linkcheck verify runner
 
 ## What it cannot see
 
-An import that nobody defines is LC304's and LC402's. While a library is missing, an import that is bound to the owner
-may yet be bound to the missing file: LC202 names it. With a filter (DT_FILTER, DT_AUXILIARY) in the process it is
-`unknown`.
+An import that nobody defines is LC304's and LC402's. While a library is missing (LC202 names it), an import that is
+bound to the owner may yet be bound to the missing file, and it is `unknown`; so it is when a file that ld.so would look
+into has symbols that cannot be seen, with a filter (DT_FILTER, DT_AUXILIARY) in the process, and
+where it hangs on whether a process that runs has opened a library with RTLD_GLOBAL (`linkcheck live`).
 """
 
 from __future__ import annotations
@@ -51,21 +52,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
+from linkcheck.loader.lookup import finder_of
 from linkcheck.model import BindingKind, Check, Confidence, Finding, Location, Outcome, Severity, unique
 from linkcheck.rules.ownership import (
     defined_symbols,
     is_owner,
     judge_copies,
+    judge_copies_if_global,
+    missing_libraries,
     owner_modules,
     roles_of,
     state_of,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import chain_text, consequence, link_remedy, owner_text, shown
+from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, consequence, link_remedy, listed, owner_text, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from linkcheck.loader.state import Judgement
     from linkcheck.model import Binding, LoadSet, RuleResult
     from linkcheck.policy.settings import Settings, State
 
@@ -90,23 +95,48 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
     owner_defines = any(
         defined_symbols(load_set.modules[index].image, state) for index in owner_modules(state, load_set)
     )
+    widest = judge_copies_if_global(state, load_set, settings)
     for index in _list_modules(bound):
         path = load_set.modules[index].image.path
-        own = [b for b in bound if b.module == index]
-        wrong = [b for b in own if not _is_owned(b, state, load_set)]
+        wrong = _list_wrong(index, judgement, state, load_set)
+        wrong_at_widest = {b.symbol for b in _list_wrong(index, widest, state, load_set)}
         if not (owner_defines or _must_import(index, state, load_set, settings)):
             continue
         if filters := describe_filters(load_set):
             yield Check(META.code, path, Outcome.UNKNOWN, filters)
-        elif not wrong:
-            yield Check(META.code, path, Outcome.PASS, f"its imports of the {state.name} are bound to the owner")
-        else:
+        elif wrong_at_widest != {b.symbol for b in wrong}:
+            reason = f"whether its imports of the {state.name} are bound to the owner hangs on {SCOPE_OF_OPENED}"
+            yield Check(META.code, path, Outcome.UNKNOWN, reason)
+        elif wrong:
             yield _finding(load_set, state, settings, wrong)
+        elif doubt := _find_doubt(index, state, load_set, settings):
+            yield Check(META.code, path, Outcome.UNKNOWN, doubt)
+        else:
+            yield Check(META.code, path, Outcome.PASS, f"its imports of the {state.name} are bound to the owner")
+
+
+def _find_doubt(index: int, state: State, load_set: LoadSet, settings: Settings) -> str:
+    """Why module `index` may yet be bound to a file that nobody has seen, or an empty text."""
+    scopes = finder_of(load_set).list_scopes(load_set)
+    for other in next((scope.modules for scope in scopes if scope.module == index), ()):
+        image = load_set.modules[other].image
+        if image.symbols.unseen is not None:
+            return f"{image.path}: {image.symbols.unseen}"
+    if missing := missing_libraries(load_set, settings):
+        names = listed(sorted({u.needed for u in missing}))
+        return f"{names} not found, and it may define the {state.name} before the owner does"
+    return ""
 
 
 def _list_modules(bindings: list[Binding]) -> tuple[int, ...]:
     """The modules that `bindings` are about, in order."""
     return tuple(dict.fromkeys(binding.module for binding in bindings))
+
+
+def _list_wrong(index: int, judgement: Judgement, state: State, load_set: LoadSet) -> list[Binding]:
+    """The imports of module `index` that are bound, and not to an owner."""
+    bound = [b for b in judgement.bindings if b.kind is BindingKind.IMPORT and b.provider is not None]
+    return [b for b in bound if b.module == index and not _is_owned(b, state, load_set)]
 
 
 def _is_owned(binding: Binding, state: State, load_set: LoadSet) -> bool:

@@ -177,3 +177,17 @@ def test_packages_without_copies_pass_and_broken_ones_do_not(shop: Workshop, sca
     assert (broken["status"], broken["outcome"]) == (1, "fail")
     assert ("LC103", str(shop.base / "b/libz.so")) in {(f["code"], f["primary"]["path"]) for f in broken["findings"]}
     assert scan(shop.base / "nowhere")["status"] == 2
+
+
+def test_an_expired_waiver_is_an_error_and_rules_can_be_chosen(shop: Workshop, scan: Callable[..., Any]) -> None:
+    shop.library("pkg/libs.so", soname="libs.so", source="int s_get(void) { return 0; }")
+    policy = shop.base / "linkcheck.toml"
+    policy.write_text(
+        '[[state]]\nname = "s"\nowner = ["libs.so"]\nsymbols = ["s_get"]\n'
+        '[[waiver]]\ncode = "LC401"\npath = "x"\nreason = "r"\nowner = "o"\nexpires = 2020-01-31\n'
+    )
+    expired = scan(shop.base / "pkg", "--policy", policy)
+    assert ([finding["code"] for finding in expired["findings"]], expired["status"]) == (["LC902"], 1)
+    assert scan(shop.base / "pkg", "--policy", policy, "--ignore", "LC902")["findings"] == []
+    chosen = scan(shop.base / "pkg", "--policy", policy, "--select", "LC403")
+    assert {check["code"] for check in chosen["checks"]} == {"LC403"}

@@ -130,3 +130,19 @@ def test_damage_that_only_a_rule_meets_is_lc103_unless_that_is_not_asked_for(tmp
     assert not ignored.findings
     assert [check.code for check in ignored.unknown] == ["LC301", "LC304"]
     assert ignored.outcome is ReportOutcome.COULD_NOT_CHECK
+
+
+def test_an_owner_behind_a_missing_library_may_not_be_what_the_import_gets(tmp_path: Path) -> None:
+    source = "int s_get(void) { return 0; }"
+    gone, owner = tmp_path / "libgone.so", tmp_path / "libs.so"
+    for library in (gone, owner):
+        _compile(library, "-shared", "-nostdlib", f"-Wl,-soname,{library.name}", source=source)
+    flags = ("-Wl,--no-as-needed", str(gone), str(owner), "-Wl,-rpath,$ORIGIN")
+    program = _compile(tmp_path / "program", *flags, source="int s_get(void); int main(void) { return s_get(); }")
+    state = '[[state]]\nname = "s"\nowner = ["libs.so"]\nsymbols = ["s_get"]\n'
+    settings = _settings(tmp_path, state, select=("LC303",))
+    assert [f.finding.code for f in verify([program], settings=settings).findings] == ["LC303"]
+    gone.unlink()
+    report = verify([program], settings=settings)
+    assert report.outcome is ReportOutcome.COULD_NOT_CHECK
+    assert "libgone.so not found" in report.unknown[0].reason

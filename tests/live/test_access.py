@@ -19,6 +19,7 @@ from linkcheck.inputs.live import load_live
 from linkcheck.inputs.proc import check_unchanged, parse_environment, parse_maps, read_process
 from linkcheck.model import Libc
 from linkcheck.report import FORMATS
+from linkcheck.value import replace
 from tests.live.workshop import NOBODY, STATE, USER
 from tests.loader.workshop import needs_compiler
 
@@ -186,6 +187,43 @@ def test_a_process_with_another_root_directory(shop: LiveShop, ask: Ask, contain
 
 
 @needs_root
+def test_a_file_under_a_mount_is_not_confused_with_one_that_bears_its_number(
+    shop: LiveShop, pair: tuple[Path, Path, Path]
+) -> None:
+    """Two fresh tmpfs give their files the same numbers: what is at the path now is not what is mapped."""
+    made = shop.base / "made"
+    made.mkdir()
+    host, plugin, owner = pair
+    command = f"mount -t tmpfs none {made} && cp {owner} {made}/ && cp {plugin} {host} {made}/"
+    other = f"mount -t tmpfs none {made} && cp {plugin} {made}/libstate.so"
+    script = f"set -e; ({command}); exec {made}/host l:{made}/plugin.so"
+    with shop.running("-c", script, prefix=["unshare", "-m", "sh"]) as told:
+        needs_map_files(told.pid)
+        enter = ["nsenter", "-t", str(told.pid), "-m"]
+        number = subprocess.run([*enter, "stat", "-c%i", f"{made}/libstate.so"], capture_output=True, check=True).stdout
+        subprocess.run([*enter, "sh", "-c", other], check=True)
+        assert (
+            number
+            == subprocess.run([*enter, "stat", "-c%i", f"{made}/libstate.so"], capture_output=True, check=True).stdout
+        )
+        load_set = load_live(read_process(told.pid)).load_set
+    (mapped,) = [m.image for m in load_set.modules if m.image.path == f"{made}/libstate.so"]
+    assert mapped.soname == "libstate.so"
+
+
+def test_what_only_begins_like_the_program_is_no_reason(shop: LiveShop, pair: tuple[Path, Path, Path]) -> None:
+    with shop.running(pair[0]) as told:
+        facts = read_process(told.pid)
+        code = next(mapping for mapping in facts.mappings if mapping.is_code)
+        for name, explains in (("app2", False), ("app", True)):
+            gone = replace(code, path=f"/nowhere/{name}", inode=1, start=1, end=2, marked_deleted=True)
+            changed = replace(facts, program="/nowhere/app", program_file=(0, 0), mappings=(gone,))
+            with pytest.raises(ProcessError, match="its program, /nowhere/app, is no ELF") as met:
+                load_live(changed)
+            assert ("it was deleted" in str(met.value)) is explains
+
+
+@needs_root
 @pytest.mark.parametrize("deleted", [False, True], ids=["as it was", "deleted"])
 def test_a_process_in_a_container(shop: LiveShop, ask: Ask, container: Path, deleted: bool) -> None:
     """Its files are in a mount namespace of its own: nothing is at their paths out here."""
@@ -284,11 +322,11 @@ def wait_for_program(pid: int, path: str) -> ProcessFacts:
     raise AssertionError(f"{pid} never ran {path}")
 
 
-@pytest.mark.parametrize("pid", ["0", "-1", "one", ""])
+@pytest.mark.parametrize("pid", ["0", "-1", "one", "", "9" * 5000])
 def test_a_number_that_no_process_has_is_refused(capfd: pytest.CaptureFixture[str], pid: str) -> None:
     assert run(["live", "--", pid]) == 2
     (line,) = capfd.readouterr().err.splitlines()
-    assert "'PID'" in line
+    assert f"'PID': {pid!r} is not a process ID" in line
 
 
 # ---------------------------------------------------------------- other kinds of programs

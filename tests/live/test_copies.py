@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from linkcheck.inputs.live import load_live
 from linkcheck.inputs.proc import read_process
+from linkcheck.running import CODES
 from tests.elf.test_dlopen_notes import write_note
 from tests.live.workshop import STATE, USER
 from tests.loader.workshop import needs_compiler
 from tests.programs.build import BUILDS, Build, make_programs
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.live.conftest import Ask
     from tests.live.workshop import LiveShop
 
@@ -86,6 +89,38 @@ def test_a_definition_that_only_a_global_scope_provides_is_unknown(shop: LiveSho
     ((code, reason),) = answer.reasons("unknown")
     assert code == "LC402"
     assert "RTLD_GLOBAL, which cannot be seen" in reason
+
+
+@pytest.mark.parametrize("how", ["l", "g"])
+@pytest.mark.parametrize("first", ["libstate.so", "libbad.so"])
+def test_whether_an_import_gets_the_owner_is_unknown_where_the_scope_decides(
+    shop: LiveShop, ask: Ask, how: str, first: str
+) -> None:
+    """One file is opened, and then a plug-in that needs the other one: the same maps, whatever it is bound to."""
+    libraries = {name: shop.library(name, STATE) for name in ("libstate.so", "libbad.so")}
+    opened = libraries.pop(first)
+    (other,) = libraries.values()
+    plugin = shop.library("plugin.so", USER, other)
+    with shop.running(shop.host("host"), f"{how}:{opened}", f"l:{plugin}") as told:
+        assert len(told.states) == 1
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert "LC303" not in answer.codes
+    ((subject, reason),) = [
+        (check["subject"], check["reason"])
+        for check in answer.document["checks"]
+        if (check["code"], check["outcome"]) == ("LC303", "unknown")
+    ]
+    assert subject == str(plugin)
+    assert "RTLD_GLOBAL, which cannot be seen" in reason
+
+
+def test_a_wrong_provider_in_every_scope_is_a_finding(shop: LiveShop, ask: Ask) -> None:
+    bad = shop.library("libbad.so", STATE)
+    owner = shop.library("libstate.so", STATE)
+    plugin = shop.library("plugin.so", USER, "-Wl,--no-as-needed", bad, owner)
+    with shop.running(shop.host("host"), f"l:{plugin}") as told:
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert "LC303" in answer.codes
 
 
 def test_a_definition_that_nobody_has_is_a_finding(shop: LiveShop, ask: Ask) -> None:
@@ -192,3 +227,105 @@ def test_the_caller_stream_in_every_way_a_program_may_be_linked(
         answer = ask(told.pid, "--profile", "executorch-caller-stream")
     assert answer.status == (1 if build.broken and build.name not in UNSEEN else 0), answer.document
     assert answer.reasons("unknown") == []
+
+
+# ---------------------------------------------------------------- programs, policies, and files that are broken
+
+ROLE = """
+[[role]]
+name = "runner"
+kind = "executable"
+import = ["state_get"]
+"""
+WAIVER = """
+[[waiver]]
+code = "LC401"
+path = "host"
+reason = "not now"
+owner = "team"
+expires = {}
+"""
+
+
+def break_name(path: Path, name: str) -> None:
+    """Let the entry of `name` in the dynamic symbol table name a string that the file does not hold."""
+    with path.open("r+b") as stream:
+        table = ELFFile(stream).get_section_by_name(".dynsym")
+        assert isinstance(table, SymbolTableSection)
+        (index,) = [index for index, symbol in enumerate(table.iter_symbols()) if symbol.name == name]
+        stream.seek(table["sh_offset"] + index * table["sh_entsize"])
+        stream.write((0x7FFFFFFF).to_bytes(4, "little"))
+
+
+@pytest.mark.parametrize(("name", "status"), [("runner", 1), ("python3.11", 0)])
+def test_a_program_that_embeds_python_is_no_interpreter(shop: LiveShop, ask: Ask, name: str, status: int) -> None:
+    """A runner with a static libpython and -rdynamic exports what an interpreter exports, and keeps its roles."""
+    shop.policy.write_text(shop.policy.read_text() + ROLE)
+    embedded = shop.base / "embedded.c"
+    embedded.write_text("int Py_BytesMain(int count, char **words) { return 0; }")
+    owner = shop.library("libstate.so", STATE)
+    plugin = shop.library("plugin.so", USER, owner)
+    with shop.running(shop.host(name, "-rdynamic", "-x", "c", embedded, "-x", "none"), f"l:{plugin}") as told:
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert answer.status == status
+    assert answer.codes == ({"LC301"} if status else set())
+
+
+def test_an_interpreter_whose_symbols_are_broken_is_unknown(shop: LiveShop, ask: Ask) -> None:
+    embedded = shop.base / "embedded.c"
+    embedded.write_text("int Py_BytesMain(int count, char **words) { return 0; }")
+    host = shop.host("python3", "-rdynamic", "-x", "c", embedded, "-x", "none")
+    break_name(host, "Py_BytesMain")
+    with shop.running(host) as told:
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert answer.status == 2
+    checks = [(c["code"], c["subject"]) for c in answer.document["checks"] if c["outcome"] == "unknown"]
+    assert ("LC101", str(host)) in checks
+
+
+@pytest.mark.parametrize("how", ["l", "m"])
+def test_a_library_whose_symbols_are_broken_is_unknown(shop: LiveShop, ask: Ask, how: str) -> None:
+    shop.policy.write_text(shop.policy.read_text() + "thread-local = true\n")
+    broken = shop.library("broken.so", STATE + "__thread int own; int *get(void) { return &own; }")
+    break_name(broken, "state_get")
+    with shop.running(shop.host("host"), f"l:{broken}", f"{how}:{broken}") as told:
+        assert str(broken) in told.files
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert answer.status == 2
+    unknown = answer.reasons("unknown")
+    assert {"LC401", "LC404"} <= {code for code, _ in unknown}
+    assert any(str(broken) in reason for _, reason in unknown)
+    subjects = {c["subject"] for c in answer.document["checks"] if (c["code"], c["outcome"]) == ("LC401", "unknown")}
+    assert (str(broken) in subjects) is (how == "m")
+    assert "LC403" in {code for code, _ in answer.reasons("pass")}, "the rules that need no symbols answer"
+
+
+@pytest.mark.parametrize(("expires", "codes", "status"), [("2020-01-31", {"LC902"}, 1), ("2099-12-31", {"LC901"}, 0)])
+def test_waivers_that_are_expired_or_unused(
+    shop: LiveShop, ask: Ask, expires: str, codes: set[str], status: int
+) -> None:
+    shop.policy.write_text(shop.policy.read_text() + WAIVER.format(expires))
+    owner = shop.library("libstate.so", STATE)
+    with shop.running(shop.host("host", "-DUSES_STATE", owner)) as told:
+        answer = ask(told.pid, "--policy", shop.policy)
+        ignored = ask(told.pid, "--policy", shop.policy, "--ignore", "LC9")
+    assert ({finding["code"] for finding in answer.findings}, answer.status) == (codes, status)
+    assert (ignored.findings, ignored.status) == ([], 0)
+
+
+def test_the_command_line_chooses_among_the_rules(shop: LiveShop, ask: Ask) -> None:
+    one = shop.library("one.so", STATE + USER, "-Wl,-Bsymbolic")
+    two = shop.library("two.so", STATE + USER, "-Wl,-Bsymbolic")
+    with shop.running(shop.host("host"), f"l:{one}", f"l:{two}") as told:
+        selected = ask(told.pid, "--policy", shop.policy, "--select", "LC402,LC403")
+        ignored = ask(told.pid, "--policy", shop.policy, "--ignore", "LC401", "--ignore", "LC302")
+        both = ask(told.pid, "--policy", shop.policy)
+    assert (both.status, both.codes) == (1, {"LC401"})
+    assert (selected.status, {c["code"] for c in selected.document["checks"]}) == (0, {"LC403"})
+    assert (ignored.status, ignored.findings) == (0, [])
+
+
+def test_the_page_lists_the_rules_that_are_asked() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "live.md").read_text(encoding="utf-8")
+    sentence = page[page.index("those about states, roles and waivers:") :].partition(". ")[0]
+    assert tuple(re.findall(r"LC\d+", sentence)) == CODES

@@ -105,3 +105,16 @@ def test_cannot_see_a_state_that_is_judged_only_with_its_owner() -> None:
 def test_cannot_see_a_state_that_is_not_thread_local() -> None:
     policy = small_policy(role(import_=(spec("table_get"),)), states=(replace(TABLE, thread_local=False),))
     assert list(check(load_set(image("lib/p.so", tls=16)), policy)) == []
+
+
+def test_suspects_nothing_that_a_running_process_has_opened_while_nothing_touches_the_state() -> None:
+    plugin = image("lib/plugin.so", tls=8)
+    policy = small_policy(states=(TABLE,))
+    world = load_set(image("bin/app", kind=FileKind.PIE), dlopened=(plugin,))
+    assert len(findings(check(world, policy))) == 1
+    seen = replace(world, observed=True)
+    reason = "nothing that the process loads touches the table"
+    assert checks(check(seen, policy)) == [("lib/plugin.so", Outcome.NOT_APPLICABLE, reason)]
+    user = image("lib/libuser.so", imports=("table_get",))
+    both = replace(load_set(image("bin/app", kind=FileKind.PIE), user, dlopened=(plugin,)), observed=True)
+    assert len(findings(check(both, policy))) == 1

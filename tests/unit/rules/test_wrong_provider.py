@@ -66,3 +66,26 @@ def test_cannot_see_behind_a_filter() -> None:
     world = load_set(runner(filters=("libhid.so",)), owner())
     [(subject, outcome, _)] = checks(check(world, STREAM_ONLY))
     assert (subject, outcome) == ("bin/runner", Outcome.UNKNOWN)
+
+
+def test_does_not_pass_while_a_library_is_missing() -> None:
+    world = load_set(runner(needed=("libgone.so", OWNER)), owner(), missing=("libgone.so",))
+    reason = "libgone.so not found, and it may define the caller stream before the owner does"
+    assert checks(check(world, STREAM_ONLY)) == [("bin/runner", Outcome.UNKNOWN, reason)]
+    external = replace(STREAM_ONLY, external=("libgone.so",))
+    [(_, outcome, _)] = checks(check(world, external))
+    assert outcome is Outcome.PASS
+
+
+def test_finds_a_wrong_provider_whatever_is_missing() -> None:
+    world = load_set(runner(needed=("libother.so", "libgone.so", OWNER)), OTHER, owner(), missing=("libgone.so",))
+    only_finding(check(world, STREAM_ONLY))
+
+
+def test_does_not_pass_when_a_file_in_the_scope_cannot_be_seen() -> None:
+    blind = image("lib/libblind.so", soname="libblind.so", unseen="its symbols cannot be counted")
+    world = load_set(runner(needed=("libblind.so", OWNER)), blind, owner())
+    reason = "lib/libblind.so: its symbols cannot be counted"
+    assert checks(check(world, STREAM_ONLY)) == [("bin/runner", Outcome.UNKNOWN, reason)]
+    beyond = load_set(runner(), owner(), dlopened=(blind,))  # opened locally: nothing of the runner is looked up in it
+    assert [outcome for _, outcome, _ in checks(check(beyond, STREAM_ONLY))] == [Outcome.PASS]
