@@ -50,9 +50,10 @@ def find_interpreters(
 ) -> tuple[Interpreter, ...]:
     """One interpreter for each version of Python that some of `libraries` are modules for, if it imports two or more.
 
-    A module without a version in its name, or with `abi3`, is for every version. One module alone makes no process
-    that is not judged already, unless the interpreter is among `programs`. Modules of two installations never meet;
-    what lies in none, as in wheels, is taken together. `show` names a path as users know it.
+    A module without a version in its name is for every version, and one with `abi3` for every one but the free-threaded
+    ones (PEP 703; Python/dynload_shlib.c). One module alone makes no process that is not judged already, unless the
+    interpreter is among `programs`. Modules of two installations never meet; what lies in none, as in wheels, is taken
+    together. `show` names a path as users know it.
     """
     modules: dict[_Place, dict[str, list[Image]]] = {}
     for library in libraries:
@@ -65,9 +66,12 @@ def find_interpreters(
     for (target, _), versions in modules.items():
         general = versions.pop("", [])
         for version, members in (versions or {"": []}).items():
+            candidates = [one for one in programs if one.target == target and _interprets(one, version)]
+            image = min(candidates, key=_is_free_threaded, default=None)
             importable = (*members, *general)
-            image = next((one for one in programs if one.target == target and _interprets(one, version)), None)
-            if image is not None or len(importable) > 1:
+            if "t" in _split_version(version)[1] or (image is not None and _is_free_threaded(image)):
+                importable = tuple(one for one in importable if not one.path.endswith(".abi3.so"))
+            if importable and (image is not None or len(importable) > 1):
                 found.append(Interpreter(image or _stand_in(importable), importable))
     return tuple(found)
 
@@ -90,13 +94,25 @@ def _version(name: str) -> str:
     return tag.split("-")[0] if tag.startswith(("pypy", "graalpy")) else ""
 
 
+def _split_version(version: str) -> tuple[str, str]:
+    """The minor version of CPython 3 and its ABI flags, sorted: 13 and `t` of `cpython-313t`, of `python3.13t`, too.
+
+    `t` is free-threaded, `d` a debug build. `m`, which every usual build up to 3.7 has, is left out: file names of
+    programs have it or not. Two empty texts for what is neither.
+    """
+    match = re.fullmatch(r"(?:cpython-3|python3\.)(\d+)([a-z]*)", version)
+    return ("", "") if match is None else (match[1], "".join(sorted(match[2].replace("m", ""))))
+
+
+def _is_free_threaded(program: Image) -> bool:
+    return "t" in _split_version(program.path.rpartition("/")[2])[1]
+
+
 def _interprets(program: Image, version: str) -> bool:
     """Whether `program` is the CPython of `version`: it is called so, and has the interpreter in it or needs it."""
-    if version and not version.startswith("cpython-3"):
-        return False
-    minor = version.removeprefix("cpython-3").rstrip("dt")
     name = program.path.rpartition("/")[2]
-    if name.rstrip("dt") != f"python3.{minor}" and (minor or not name.startswith("python3")):
+    wanted = _split_version(version)
+    if not name.startswith("python3") or (version and (not wanted[0] or _split_version(name) != wanted)):
         return False
     try:
         return any(need.startswith("libpython3.") for need in program.needed) or bool(
