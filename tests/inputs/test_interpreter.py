@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from linkcheck.inputs.interpreter import find_interpreters
-from linkcheck.model import FileKind, Image
+from linkcheck.loader.libc import recognise_libc
+from linkcheck.model import FileKind, Image, Libc
 from tests.unit.rules.worlds import image
 
 
@@ -64,3 +67,42 @@ def test_abi3_is_not_for_free_threaded_interpreters() -> None:
     assert processes(python("bin/python3.13t"), stable, plain) == [("bin/python3.13t", (plain.path,))]
     both = python("bin/python3.13t"), python("bin/python3.13")
     assert processes(*both, stable) == [("bin/python3.13", (stable.path,))]
+
+
+GLIBC, MUSL = "libc.so.6", "libc.musl-x86_64.so.1"
+
+
+def test_modules_of_two_c_libraries_never_meet() -> None:
+    paths = [f"{directory}/x.cpython-311-x86_64-linux-gnu.so" for directory in "abcd"]
+    first, second, third, fourth = (module(path, libc) for path, libc in zip(paths, (GLIBC, MUSL) * 2, strict=True))
+    assert processes(first, second) == []
+    assert processes(first, second, third, fourth) == [("", (paths[0], paths[2])), ("", (paths[1], paths[3]))]
+    of_tag = module("e/x.cpython-311-x86_64-linux-musl.so"), module("f/x.cpython-311-x86_64-linux-gnu.so")
+    assert processes(*of_tag) == []
+    unsaid = module("g/y.so")
+    assert processes(first, second, unsaid) == [("", (paths[0], unsaid.path)), ("", (paths[1], unsaid.path))]
+
+
+def test_tags_of_two_platforms_never_meet() -> None:
+    hard, soft = (module(f"a/x.cpython-311-arm-linux-{abi}.so") for abi in ("gnueabihf", "gnueabi"))
+    assert processes(hard, soft) == []
+
+
+def test_a_program_of_the_other_c_library_does_not_import_them() -> None:
+    program = replace(python("bin/python3.11"), interpreter="/lib/ld-musl-x86_64.so.1")
+    of_glibc, of_musl = (module(f"a/x.cpython-311-x86_64-linux-{libc}.so") for libc in ("gnu", "musl"))
+    assert processes(program, of_glibc) == []
+    assert processes(program, of_musl) == [("bin/python3.11", (of_musl.path,))]
+
+
+@pytest.mark.parametrize(("libc", "name"), [(MUSL, Libc.MUSL), ("libc.so", Libc.MUSL), (GLIBC, Libc.GLIBC)])
+def test_what_stands_for_the_interpreter_has_the_c_library_of_its_modules(libc: str, name: Libc) -> None:
+    (process,) = find_interpreters([], [module("a/x.so", libc), module("b/y.so")])
+    assert recognise_libc(process.image) is name
+
+
+def test_the_program_of_the_same_installation_is_taken_before_others() -> None:
+    one = module("env/lib/python3.11/site-packages/one.so")
+    other, own = python("other/bin/python3.11"), python("env/bin/python3.11")
+    assert processes(other, own, one) == [("env/bin/python3.11", (one.path,))]
+    assert processes(other, one) == [("other/bin/python3.11", (one.path,))]
