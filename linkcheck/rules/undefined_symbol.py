@@ -81,7 +81,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
-from linkcheck.loader.undefined import DefinitionFinder
+from linkcheck.loader.undefined import DefinitionFinder, count_asked
 from linkcheck.loader.versions import compare_versions
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line, unique
 from linkcheck.rules.long_lists import MOST_IN_EVIDENCE
@@ -114,7 +114,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             found = True
             yield result
     if not found:
-        reason = f"{counted(len(load_set.modules), 'file')}, every import defined"
+        reason = f"{counted(count_asked(load_set), 'file')}, every import defined"
         yield Check(META.code, load_set.root.path, Outcome.PASS, reason)
 
 

@@ -9,6 +9,7 @@ import pytest
 from linkcheck.model import (
     Confidence,
     FileKind,
+    FoundBy,
     Image,
     ListedSymbols,
     Outcome,
@@ -88,6 +89,13 @@ def test_passes_when_everything_is_defined() -> None:
     assert checks(check(load_set(program(), USER, TABLE), POLICY)) == [
         ("bin/app", Outcome.PASS, "3 files, every import defined")
     ]
+
+
+def test_counts_only_the_files_whose_imports_it_looked_up() -> None:
+    world = load_set(program(), USER, TABLE, image("/lib/libc.so.6", soname="libc.so.6", imports=("_rtld_global",)))
+    system = replace(world.modules[-1], found_by=FoundBy.DEFAULT)
+    world = replace(world, modules=(*world.modules[:-1], system))
+    assert checks(check(world, POLICY)) == [("bin/app", Outcome.PASS, "3 files, every import defined")]
 
 
 def test_passes_over_weak_imports_and_what_no_relocation_refers_to() -> None:
