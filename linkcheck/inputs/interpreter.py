@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import LinkcheckError
 from linkcheck.inputs.extension_module import is_extension_module
+from linkcheck.loader.libc import named_libc, recognise_libc
 from linkcheck.loader.load import Dlopen
-from linkcheck.model import FileKind, Image
+from linkcheck.model import FileKind, Image, Libc
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -39,8 +40,22 @@ class Interpreter(Value):
         return tuple(Dlopen(path) for path in paths)
 
 
-#: What a module is built for, and the installation that it lies in.
-_Place = tuple["Target", "str | None"]
+class _Place(Value):
+    """What modules are built for, and the installation that they lie in: modules of two places never meet."""
+
+    target: Target
+    libc: Libc
+    installation: str | None
+
+
+class _Module(Value):
+    """An extension module, what its file name says that it is for (or an empty text), and its C library, if it says."""
+
+    image: Image
+    tag: str
+    libc: Libc | None
+
+
 #: `/usr/lib/python3/dist-packages/`, `venv/lib/python3.11/site-packages/`: what stands before it is one installation.
 _INSTALLATION = r"(.*?)(?:^|/)lib(?:64|32)?/(?:python|pypy)3[^/]*/"
 
@@ -48,28 +63,50 @@ _INSTALLATION = r"(.*?)(?:^|/)lib(?:64|32)?/(?:python|pypy)3[^/]*/"
 def find_interpreters(
     programs: Sequence[Image], libraries: Iterable[Image], show: Callable[[str], str] = str
 ) -> tuple[Interpreter, ...]:
-    """One interpreter for each version of Python that some of `libraries` are modules for, if it imports two or more.
+    """One interpreter for each tag of Python that some of `libraries` are modules for, if it imports two or more.
 
-    A module without a version in its name, or with `abi3`, is for every version. One module alone makes no process
-    that is not judged already, unless the interpreter is among `programs`. Modules of two installations never meet;
-    what lies in none, as in wheels, is taken together. `show` names a path as users know it.
+    A module without a version in its name is for every version, and one with `abi3` for every one but the free-threaded
+    ones (PEP 703; Python/dynload_shlib.c). One module alone makes no process that is not judged already, unless the
+    interpreter is among `programs`. Modules for two C libraries or of two installations never meet; what lies in no
+    installation, as in wheels, is taken together. Of several programs that fit, the one of the same installation is
+    taken, and without one another: the Python of a virtual environment lies elsewhere. `show` names a path as users
+    know it.
     """
-    modules: dict[_Place, dict[str, list[Image]]] = {}
+    found = []
+    for place, modules in _group(libraries, show).items():
+        fitting = [one for one in programs if one.target == place.target and recognise_libc(one) is place.libc]
+        general = tuple(module.image for module in modules if not module.tag)
+        for tag in dict.fromkeys(module.tag for module in modules if module.tag) or ("",):
+            candidates = [one for one in fitting if _interprets(one, tag)]
+            image = min(
+                candidates,
+                key=lambda one: (_is_free_threaded(one), _home(show(one.path)) != place.installation),
+                default=None,
+            )
+            importable = (*(module.image for module in modules if tag and module.tag == tag), *general)
+            if "t" in _split_version(_version(tag))[1] or (image is not None and _is_free_threaded(image)):
+                importable = tuple(one for one in importable if not one.path.endswith(".abi3.so"))
+            if importable and (image is not None or len(importable) > 1):
+                found.append(Interpreter(image or _stand_in(importable, place.libc), importable))
+    return tuple(found)
+
+
+def _group(libraries: Iterable[Image], show: Callable[[str], str]) -> dict[_Place, list[_Module]]:
+    """The extension modules among `libraries` by place; one that says nothing of a C library is in a place of each."""
+    together: dict[tuple[Target, str | None], list[_Module]] = {}
     for library in libraries:
         name = library.path.rpartition("/")[2]
-        if name.startswith("lib") or not is_extension_module(library):
-            continue
-        place = (library.target, _installation(show(library.path)))
-        modules.setdefault(place, {}).setdefault(_version(name), []).append(library)
-    found = []
-    for (target, _), versions in modules.items():
-        general = versions.pop("", [])
-        for version, members in (versions or {"": []}).items():
-            importable = (*members, *general)
-            image = next((one for one in programs if one.target == target and _interprets(one, version)), None)
-            if image is not None or len(importable) > 1:
-                found.append(Interpreter(image or _stand_in(importable), importable))
-    return tuple(found)
+        if not name.startswith("lib") and is_extension_module(library):
+            tag = _tag(name)
+            module = _Module(library, tag, named_libc(library) or _libc_of_tag(tag))
+            together.setdefault((library.target, _installation(show(library.path))), []).append(module)
+    places = {}
+    for (target, installation), modules in together.items():
+        libcs = dict.fromkeys(module.libc for module in modules if module.libc is not None) or (Libc.GLIBC,)
+        for libc in libcs:
+            here = [module for module in modules if module.libc in (None, libc)]
+            places[_Place(target, libc, installation)] = here
+    return places
 
 
 def _installation(path: str) -> str | None:
@@ -79,24 +116,56 @@ def _installation(path: str) -> str | None:
     return None if match is None else match[1]
 
 
-def _version(name: str) -> str:
-    """The implementation and version that the file name of a module is for (PEP 3149), or an empty text.
+def _home(program: str) -> str | None:
+    """The installation that `program` belongs to: what its directory `bin` lies in."""
+    archive, _, member = program.rpartition("!/")
+    directory = os.path.dirname(member if archive else os.path.abspath(program))
+    return directory.removesuffix("bin").rstrip("/") if os.path.basename(directory) == "bin" else None
 
-    `cpython-311` of `x.cpython-311-x86_64-linux-gnu.so`, `pypy39` of `x.pypy39-pp73-x86_64-linux-gnu.so`.
+
+def _tag(name: str) -> str:
+    """The implementation, version and platform that the file name of a module is for (PEP 3149), or an empty text.
+
+    `cpython-311-x86_64-linux-gnu` of `x.cpython-311-x86_64-linux-gnu.so`: an interpreter imports its own tag only.
     """
-    tag = name.split(".", 1)[1] if "." in name else ""
-    if tag.startswith("cpython-"):
-        return "-".join(tag.split("-")[:2]).removesuffix(".so")
-    return tag.split("-")[0] if tag.startswith(("pypy", "graalpy")) else ""
+    tag = name.partition(".")[2].removesuffix(".so")
+    return tag if tag.startswith(("cpython-", "pypy", "graalpy")) else ""
 
 
-def _interprets(program: Image, version: str) -> bool:
-    """Whether `program` is the CPython of `version`: it is called so, and has the interpreter in it or needs it."""
-    if version and not version.startswith("cpython-3"):
-        return False
-    minor = version.removeprefix("cpython-3").rstrip("dt")
+def _libc_of_tag(tag: str) -> Libc | None:
+    """The C library in `tag`: less than what a module needs, for Pythons of musl before 3.11 called themselves gnu."""
+    if "-linux-musl" in tag:
+        return Libc.MUSL
+    return Libc.GLIBC if "-linux-gnu" in tag else None
+
+
+def _version(tag: str) -> str:
+    """The implementation and version in `tag`, without the platform."""
+    return "-".join(tag.split("-")[:2]) if tag.startswith("cpython-") else tag
+
+
+def _split_version(version: str) -> tuple[str, str]:
+    """The minor version of CPython 3 and its ABI flags, sorted: 13 and `t` of `cpython-313t`, of `python3.13t`, too.
+
+    `t` is free-threaded, `d` a debug build. `m`, which every usual build up to 3.7 has, is left out: file names of
+    programs have it or not. Two empty texts for what is neither.
+    """
+    match = re.fullmatch(r"(?:cpython-3|python3\.)(\d+)([a-z]*)", version)
+    return ("", "") if match is None else (match[1], "".join(sorted(match[2].replace("m", ""))))
+
+
+def _is_free_threaded(program: Image) -> bool:
+    return "t" in _split_version(program.path.rpartition("/")[2])[1]
+
+
+def _interprets(program: Image, tag: str) -> bool:
+    """Whether `program` is the CPython of the version in `tag`, or any for an empty text.
+
+    It is called so, and has the interpreter in it or needs it.
+    """
     name = program.path.rpartition("/")[2]
-    if name.rstrip("dt") != f"python3.{minor}" and (minor or not name.startswith("python3")):
+    wanted = _split_version(_version(tag))
+    if not name.startswith("python3") or (tag and (not wanted[0] or _split_version(name) != wanted)):
         return False
     try:
         return any(need.startswith("libpython3.") for need in program.needed) or bool(
@@ -106,11 +175,19 @@ def _interprets(program: Image, version: str) -> bool:
         return False
 
 
-def _stand_in(modules: Sequence[Image]) -> Image:
-    """An image without needs or symbols, called like the directory that holds the modules: a report has to show one."""
+def _stand_in(modules: Sequence[Image], libc: Libc) -> Image:
+    """An image without needs or symbols, called like the directory that holds the modules: a report has to show one.
+
+    Of musl it names the loader, by which all others recognise a process of musl.
+    """
+    loader = None
+    if libc is Libc.MUSL:
+        from linkcheck.loader.musl.machine import list_loaders
+
+        loader = next(iter(list_loaders(modules[0].target)), "ld-musl-")
     paths = [module.path for module in modules]
     try:
         directory = os.path.commonpath(paths)
     except ValueError:  # absolute and relative ones
         directory = os.path.dirname(paths[0])
-    return Image(directory or ".", FileKind.DIRECTORY, modules[0].target)
+    return Image(directory or ".", FileKind.DIRECTORY, modules[0].target, interpreter=loader)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _MUSL_LOADER = "ld-musl-"
 #: DT_NEEDED of files linked against musl: its own name for itself, and Alpine's. glibc's libc is libc.so.6.
 _MUSL_LIBC = ("libc.so", "libc.musl-")
+#: What only glibc's libraries begin with; musl is all of them in one file.
+_GLIBC_LIBRARIES = ("libc.so.", "libm.so.", "libpthread.so.", "libdl.so.", "librt.so.", "ld-linux")
 
 
 def recognise_libc(root: Image) -> Libc:
@@ -20,11 +22,16 @@ def recognise_libc(root: Image) -> Libc:
 
     glibc where neither says musl, also for a library that needs no C library itself.
     """
+    return named_libc(root) or Libc.GLIBC
+
+
+def named_libc(root: Image) -> Libc | None:
+    """The C library that PT_INTERP or DT_NEEDED of `root` says; None for a library that needs none itself."""
     if root.interpreter is not None:
         return Libc.MUSL if is_musl_loader(root.interpreter) else Libc.GLIBC
     if any(name == _MUSL_LIBC[0] or name.startswith(_MUSL_LIBC[1]) for name in root.needed):
         return Libc.MUSL
-    return Libc.GLIBC
+    return Libc.GLIBC if any(name.startswith(_GLIBC_LIBRARIES) for name in root.needed) else None
 
 
 def is_musl_loader(path: str) -> bool:

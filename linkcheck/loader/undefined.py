@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from linkcheck.loader.lookup import Finder
-    from linkcheck.model import Demand, Image, LoadSet, SymbolTable
+    from linkcheck.model import Demand, Image, LoadSet, Module, SymbolTable
 
 
 #: The C library and the compiler's runtime, where the system has them: what they import they define for each other, in
@@ -37,6 +37,15 @@ _RUNTIME = frozenset(
     }
 )
 _SYSTEM = frozenset({FoundBy.CACHE, FoundBy.DEFAULT, FoundBy.INTERPRETER})
+
+
+def count_asked(load_set: LoadSet) -> int:
+    """How many files of `load_set` a DefinitionFinder looks up the imports of: all but the system's runtime."""
+    return sum(1 for module in load_set.modules if _is_asked(module))
+
+
+def _is_asked(module: Module) -> bool:
+    return module.found_by not in _SYSTEM or module.image.name not in _RUNTIME
 
 
 class Undefined(Value):
@@ -106,8 +115,8 @@ class _Known:
         fresh: set[int] = set()
         for index in modules:
             module = load_set.modules[index]
-            image, table = module.image, module.image.symbols
-            if module.found_by in _SYSTEM and image.name in _RUNTIME:
+            table = module.image.symbols
+            if not _is_asked(module):
                 continue
             settled = self._settled.get(table)
             if settled is not None and tables.issuperset(settled[0]):

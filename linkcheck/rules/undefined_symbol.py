@@ -52,9 +52,21 @@ $ linkcheck verify main --select LC304
 
 ## Options
 
-`host-symbols` in the policy: patterns of symbols that an unknown host defines. Without it those of Python (`Py*`),
-Node.js (`napi_*`), PHP (`zend_*`), the JVM, Lua, Ruby, Perl, Tcl, R, Julia and Apache. They excuse nothing in a process
-whose program is known. `external`: an external library is taken to define what is missing.
+`host-symbols` in the policy: patterns of symbols that an unknown host defines. They excuse nothing in a process whose
+program is known. Without it they are those of the well-known hosts. Most of these are ordinary libraries as well, so
+they are excused only where the file, or the library that loads it, defines what that host looks up in its plug-ins:
+
+* ld.so (`__tls_get_addr`, `___tls_get_addr`), CPython and PyPy (`Py*`, `_Py*`): in every file.
+* Node.js (`napi_*`, `node_api_*`, `uv_*`, classes of `v8` and `node`): `napi_register_module_v*`,
+  `node_register_module_v*`, `_register_*`, or a call of `napi_module_register` or `node_module_register`.
+* PHP (`zend_*`, `php_*`, `sapi_*`, `_emalloc*` and its kin): `get_module`, `zend_extension_entry`.
+* The JVM (`JVM_*`, `JNI_CreateJavaVM` and its kin): `JNI_OnLoad*`, `Java_*`, `Agent_OnLoad*`.
+* Lua (`lua_*`, `luaL_*`): `luaopen_*`. Ruby (`rb_*`, `ruby_*`): `Init_*`.
+* Perl (`Perl_*`, `PerlIO*`, `PL_*`, `perl_*`): `boot_*`. Tcl (`Tcl_*`, `Tk_*`): `*_Init`, `*_SafeInit`.
+* R (`R_*`, `Rf_*`): `R_init_*`. Julia (`jl_*`, `ijl_*`): `jl_image_*`, `jl_system_image_*`, `jl_sysimg_*`.
+* Apache (`ap_*`): `*_module`.
+
+`external`: an external library is taken to define what is missing.
 
 ## What it cannot see
 
@@ -69,7 +81,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
-from linkcheck.loader.undefined import DefinitionFinder
+from linkcheck.loader.undefined import DefinitionFinder, count_asked
 from linkcheck.loader.versions import compare_versions
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line, unique
 from linkcheck.rules.long_lists import MOST_IN_EVIDENCE
@@ -81,7 +93,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from linkcheck.loader.versions import VersionFault
-    from linkcheck.model import Demand, LoadSet, RuleResult
+    from linkcheck.model import Demand, Image, LoadSet, RuleResult
     from linkcheck.policy.settings import Settings
 
 META = RuleMeta("LC304", "undefined-symbol", "a file imports a symbol that nobody defines", Severity.ERROR, "0.1")
@@ -102,7 +114,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             found = True
             yield result
     if not found:
-        reason = f"{counted(len(load_set.modules), 'file')}, every import defined"
+        reason = f"{counted(count_asked(load_set), 'file')}, every import defined"
         yield Check(META.code, load_set.root.path, Outcome.PASS, reason)
 
 
@@ -130,7 +142,8 @@ class _Judge:
         demands = tuple(demand for demand in demands if (demand[2], demand[1]) not in refused)
         left = demands
         if not host_known:
-            left = tuple(demand for demand in demands if not self._is_host_symbol(demand[0]))
+            excused = self._host_symbols(image, frozenset(demand[0] for demand in demands))
+            left = tuple(demand for demand in demands if demand[0] not in excused)
             if len(left) < len(demands):
                 reason = f"{_counted(len(demands) - len(left))} left to the program that opens it (host-symbols)"
                 yield Check(META.code, load_set.root.path, Outcome.NOT_APPLICABLE, reason)
@@ -161,15 +174,16 @@ class _Judge:
             (fault.library, version) for fault in self._refused if fault.module == index for version in fault.versions
         )
 
-    def _is_host_symbol(self, name: str) -> bool:
+    def _host_symbols(self, image: Image, names: frozenset[str]) -> frozenset[str]:
+        """Those of `names` that the unknown program defines: it opens the root, which may need `image`."""
+        if self.settings.host_symbols is None:
+            from linkcheck.policy.hosts import find_host_symbols
+
+            return find_host_symbols(names, {image.symbols, self.load_set.root.symbols})
         from linkcheck.policy.patterns import matches_any
 
         patterns = self.settings.host_symbols
-        if patterns is None:
-            from linkcheck.policy.hosts import KNOWN_HOST_SYMBOLS
-
-            patterns = KNOWN_HOST_SYMBOLS
-        return matches_any(name, patterns)
+        return frozenset(name for name in names if matches_any(name, patterns))
 
     def _unseen_definitions(self) -> str:
         """What may hold a definition that was not seen, or nothing."""

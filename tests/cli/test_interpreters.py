@@ -172,3 +172,18 @@ def test_modules_of_two_installations_never_meet(shop: Shop, ask: Any) -> None:
     shop.module("usr/lib/python3.11/lib-dynload", "three", STATE)
     (finding,) = errors(ask("scan", "usr"))
     assert all("sdk" not in path for path in finding["evidence"]["copies"])
+
+
+def test_modules_for_two_c_libraries_never_meet(shop: Shop, ask: Any) -> None:
+    """As in a directory of wheels for manylinux and musllinux; Pythons of musl before 3.11 have the same tag."""
+    musl = str(shop.build("libc.so", "", "-nostdlib", "-Wl,-soname,libc.musl-x86_64.so.1"))
+    flags = ("-nostdlib", "-Wl,--no-as-needed", musl)
+    shop.module("a", "one", STATE)
+    shop.module("b", "two", STATE, *flags)
+    assert errors(ask("scan", "a", "b")) == []
+    shop.module("c", "three", STATE, *flags)
+    (finding,) = errors(ask("scan", "a", "b", "c"))
+    assert (finding["code"], sorted(Path(copy).parts[-2] for copy in finding["evidence"]["copies"])) == (
+        "LC401",
+        ["b", "c"],
+    )

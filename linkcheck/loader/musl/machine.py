@@ -39,7 +39,7 @@ def find_loader(files: Files, root: Image) -> str | None:
     """The path of the loader that a process of `root` starts with; None for a machine that musl is not known on."""
     if root.interpreter is not None and is_musl_loader(root.interpreter):
         return root.interpreter
-    paths = [f"/lib/ld-musl-{name}.so.1" for name in _name_machine(root.target)]
+    paths = list_loaders(root.target)
     for path in paths:
         try:
             files.status(path)
@@ -47,6 +47,11 @@ def find_loader(files: Files, root: Image) -> str | None:
             continue
         return path
     return paths[0] if paths else None
+
+
+def list_loaders(target: Target) -> tuple[str, ...]:
+    """The paths that musl's loader for `target` may have; none for a machine that musl is not known on."""
+    return tuple(f"/lib/ld-musl-{name}.so.1" for name in _name_machine(target))
 
 
 def system_directories(files: Files, loader: str | None) -> tuple[str, ...]:

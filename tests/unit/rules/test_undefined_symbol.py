@@ -9,6 +9,7 @@ import pytest
 from linkcheck.model import (
     Confidence,
     FileKind,
+    FoundBy,
     Image,
     ListedSymbols,
     Outcome,
@@ -90,6 +91,13 @@ def test_passes_when_everything_is_defined() -> None:
     ]
 
 
+def test_counts_only_the_files_whose_imports_it_looked_up() -> None:
+    world = load_set(program(), USER, TABLE, image("/lib/libc.so.6", soname="libc.so.6", imports=("_rtld_global",)))
+    system = replace(world.modules[-1], found_by=FoundBy.DEFAULT)
+    world = replace(world, modules=(*world.modules[:-1], system))
+    assert checks(check(world, POLICY)) == [("bin/app", Outcome.PASS, "3 files, every import defined")]
+
+
 def test_passes_over_weak_imports_and_what_no_relocation_refers_to() -> None:
     weak = replace(USER, needed=(), symbols=ListedSymbols((versioned("table_get", None, defined=False, weak=True),)))
     unused = image("lib/libuser.so", soname="libuser.so", imports=("table_get",), unreferenced=("table_get",))
@@ -124,15 +132,63 @@ def test_passes_over_a_plug_in_whose_host_is_among_the_inputs() -> None:
     assert "linkcheck verify bin/app --dlopen lib/libuser.so" in reason
 
 
+#: A host, what it defines, and what its plug-ins define for it.
+HOSTS = [
+    ("Node.js", "napi_create_object", "napi_register_module_v1"),
+    ("Node.js", "uv_loop_init", "node_register_module_v115"),
+    ("Node.js", "_ZN2v87Isolate10GetCurrentEv", "_register_addon"),
+    ("PHP", "zend_parse_arg", "get_module"),
+    ("PHP", "_emalloc_8", "zend_extension_entry"),
+    ("JVM", "JNI_GetCreatedJavaVMs", "JNI_OnLoad"),
+    ("JVM", "JVM_MonitorNotify", "Java_org_acme_Table_get"),
+    ("Lua", "luaL_checkstack", "luaopen_table"),
+    ("Ruby", "rb_define_method", "Init_table"),
+    ("Perl", "Perl_sv_2iv_flags", "boot_Acme__Table"),
+    ("Tcl", "Tcl_CreateObjCommand", "Table_Init"),
+    ("R", "Rf_protect", "R_init_table"),
+    ("Julia", "jl_apply_generic", "jl_image_pointers"),
+    ("Apache", "ap_hook_handler", "table_module"),
+]
+
+
 @pytest.mark.parametrize(
-    "name", ["PyList_New", "_Py_Dealloc", "napi_create_object", "zend_parse_arg", "luaL_checkstack", "__tls_get_addr"]
+    ("name", "exports"),
+    [
+        *((name, ()) for name in ("PyList_New", "_Py_Dealloc", "__tls_get_addr", "___tls_get_addr")),
+        *((name, (entry,)) for _, name, entry in HOSTS),
+    ],
 )
-def test_passes_over_what_the_well_known_hosts_define_and_hides_nothing_else(name: str) -> None:
-    module = image("m.so", imports=(name, "table_get"))
-    results = list(check(load_set(module), POLICY))
+def test_passes_over_what_the_well_known_hosts_define_and_hides_nothing_else(
+    name: str, exports: tuple[str, ...]
+) -> None:
+    results = list(check(load_set(image("m.so", imports=(name, "table_get"), exports=exports)), POLICY))
     assert [f.evidence["symbols"] for f in findings(results)] == [["table_get"]]
     assert [outcome for _, outcome, _ in checks(results)] == [Outcome.NOT_APPLICABLE]
-    assert findings(check(load_set(image("m.so", imports=(name,))), POLICY)) == []
+    assert findings(check(load_set(image("m.so", imports=(name,), exports=exports)), POLICY)) == []
+
+
+@pytest.mark.parametrize(("host", "name"), [(host, name) for host, name, _ in HOSTS])
+def test_finds_what_a_well_known_host_defines_in_what_is_no_plug_in_of_it(host: str, name: str) -> None:
+    """libuv, liblua, libR and others are libraries: a library that forgot to link them is no plug-in."""
+    of_others = tuple(entry for other, _, entry in HOSTS if other != host)
+    if host == "Apache":  # whose plug-ins choose the name
+        of_others = tuple(entry for entry in of_others if entry != "get_module")
+    for exports in ((), ("use",), of_others):
+        library = load_set(image("libuse.so", soname="libuse.so", imports=(name,), exports=exports))
+        finding = only_finding(check(library, POLICY))
+        assert (finding.evidence["symbols"], finding.severity) == ([name], Severity.WARNING)
+
+
+def test_passes_over_host_symbols_of_what_a_plug_in_needs() -> None:
+    helper = image("libhelp.so", soname="libhelp.so", imports=("rb_define_method",))
+    plug_in = image("table.so", needed=("libhelp.so",), exports=("Init_table",))
+    assert findings(check(load_set(plug_in, helper), POLICY)) == []
+    assert only_finding(check(load_set(replace(plug_in, symbols=ListedSymbols()), helper), POLICY))
+
+
+@pytest.mark.parametrize("call", ["napi_module_register", "node_module_register"])
+def test_knows_an_add_on_by_the_call_that_registers_it(call: str) -> None:
+    assert findings(check(load_set(image("m.node", imports=(call, "uv_loop_init"))), POLICY)) == []
 
 
 def test_host_symbols_of_the_policy_take_the_place_of_the_well_known_ones() -> None:
