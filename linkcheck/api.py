@@ -238,8 +238,9 @@ def bindings(
     """
     from linkcheck.errors import UsageProblemError
     from linkcheck.loader.lookup import bindings as bind
+    from linkcheck.model import unique
     from linkcheck.policy.settings import State
-    from linkcheck.policy.symbols import find_fault, make_spec
+    from linkcheck.policy.symbols import find_fault, make_spec, matching_private
     from linkcheck.rules.ownership import state_names
 
     for symbol in symbols:
@@ -257,7 +258,14 @@ def bindings(
     names = None
     if symbols:
         wanted = State("", (), tuple(make_spec(symbol, {}) for symbol in symbols))
-        names = state_names(wanted, load_set)
+        hidden = (
+            name
+            for spec in wanted.symbols
+            if not spec.mangled
+            for module in load_set.modules
+            for name in matching_private(module.image.symbols, spec)
+        )
+        names = unique((*state_names(wanted, load_set), *hidden))
     return ProcessBindings(load_set, bind(load_set, names))
 
 
