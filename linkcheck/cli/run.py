@@ -72,6 +72,10 @@ def cli() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line `arguments` and return the exit status; raises KeyboardInterrupt on Ctrl-C."""
     try:
+        if not arguments:
+            # The help goes where errors go, because nothing was done. click does it otherwise before and after 8.2.
+            click.echo(click.Context(cli, info_name="linkcheck").get_help(), err=True)
+            return 2
         status = cli.main(args=list(arguments), prog_name="linkcheck", standalone_mode=False)
         return status if isinstance(status, int) else 0
     except click.ClickException as error:
