@@ -67,11 +67,9 @@ def link_remedy(state: State | None) -> str:
         ways.append(f"    target_link_libraries(<target> PRIVATE {state.cmake_target})")
     if state.link_flag:
         ways.append(f"    c++ <objects> -L<directory> {state.link_flag}")
-    lines = [
-        f"Link the shared library {owner}, and take every archive and object with a copy off the link line"
-        f"{':' if ways else '.'}",
-        *ways,
-    ]
+    end = ":" if ways else "."
+    lines = [f"Link the shared library {owner}, and take every archive and object with a copy off the link line{end}"]
+    lines += ways
     lines.append("`linkcheck prebuilt FILE` tells whether a file is fit for that.")
     return "\n".join(lines)
 
