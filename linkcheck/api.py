@@ -377,7 +377,10 @@ def choose_state(settings: Settings, name: str | None) -> State:
 
 
 def judge_prebuilt(path: str, *, settings: Settings, state: State, wanted: Target | None) -> PrebuiltVerdict:
-    """As `check_prebuilt`, with the file's identity and image."""
+    """As `check_prebuilt`, with the file's identity and image.
+
+    Raises UsageProblemError for the name of a file inside an archive.
+    """
     from linkcheck.elf.kind import correct_identity
     from linkcheck.elf.link_view import LinkView, read_link_view
     from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
@@ -388,6 +391,10 @@ def judge_prebuilt(path: str, *, settings: Settings, state: State, wanted: Targe
     from linkcheck.rules.rule import Candidate
     from linkcheck.value import replace
 
+    if "!/" in path:
+        from linkcheck.inputs.refused import refuse_member
+
+        refuse_member(path)
     examined = Examiner().examine(path)
     identity, image = examined.identity, examined.image
     try:
