@@ -238,8 +238,9 @@ def bindings(
     """
     from linkcheck.errors import UsageProblemError
     from linkcheck.loader.lookup import bindings as bind
+    from linkcheck.model import unique
     from linkcheck.policy.settings import State
-    from linkcheck.policy.symbols import find_fault, make_spec
+    from linkcheck.policy.symbols import find_fault, make_spec, matching_private
     from linkcheck.rules.ownership import state_names
 
     for symbol in symbols:
@@ -257,7 +258,14 @@ def bindings(
     names = None
     if symbols:
         wanted = State("", (), tuple(make_spec(symbol, {}) for symbol in symbols))
-        names = state_names(wanted, load_set)
+        hidden = (
+            name
+            for spec in wanted.symbols
+            if not spec.mangled
+            for module in load_set.modules
+            for name in matching_private(module.image.symbols, spec)
+        )
+        names = unique((*state_names(wanted, load_set), *hidden))
     return ProcessBindings(load_set, bind(load_set, names))
 
 
@@ -369,7 +377,10 @@ def choose_state(settings: Settings, name: str | None) -> State:
 
 
 def judge_prebuilt(path: str, *, settings: Settings, state: State, wanted: Target | None) -> PrebuiltVerdict:
-    """As `check_prebuilt`, with the file's identity and image."""
+    """As `check_prebuilt`, with the file's identity and image.
+
+    Raises UsageProblemError for the name of a file inside an archive.
+    """
     from linkcheck.elf.kind import correct_identity
     from linkcheck.elf.link_view import LinkView, read_link_view
     from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
@@ -380,6 +391,10 @@ def judge_prebuilt(path: str, *, settings: Settings, state: State, wanted: Targe
     from linkcheck.rules.rule import Candidate
     from linkcheck.value import replace
 
+    if "!/" in path:
+        from linkcheck.inputs.refused import refuse_member
+
+        refuse_member(path)
     examined = Examiner().examine(path)
     identity, image = examined.identity, examined.image
     try:

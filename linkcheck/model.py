@@ -219,6 +219,9 @@ class SymbolTable(Protocol):
         Extra evidence only: a stripped file answers (), which says nothing.
         """
 
+    def private_with(self, parts: Collection[str]) -> tuple[str, ...]:
+        """The names as of `private` that hold every one of `parts`; () for no parts and when there are too many."""
+
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """Those of `names` that are defined only as room for a copy of another file's object (R_*_COPY)."""
 
@@ -279,6 +282,10 @@ class ListedSymbols(Value):
     def private(self, names: Collection[str]) -> tuple[str, ...]:
         """See SymbolTable.private."""
         return tuple(sorted(self.local_definitions.intersection(names)))
+
+    def private_with(self, parts: Collection[str]) -> tuple[str, ...]:
+        """See SymbolTable.private_with."""
+        return tuple(sorted(n for n in self.local_definitions if parts and all(part in n for part in parts)))
 
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """See SymbolTable.copied."""

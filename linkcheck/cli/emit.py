@@ -31,6 +31,18 @@ def wants_color() -> bool:
     )
 
 
+def print_error(text: str) -> None:
+    """Write `text` to standard error as the one line of an error."""
+    from linkcheck.report.printable import printable
+
+    if sys.stderr is not None:
+        try:
+            sys.stderr.write(f"linkcheck: error: {printable(text)}\n")
+            sys.stderr.flush()
+        except OSError:  # when nobody listens the status still tells
+            discard(sys.stderr)
+
+
 def emit(text: str, output: str | None) -> None:
     """Write `text` to the file `output`, or to standard output when it is None.
 

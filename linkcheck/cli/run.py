@@ -11,7 +11,7 @@ import click
 
 from linkcheck import __version__
 from linkcheck.cli.command import Command
-from linkcheck.cli.emit import discard
+from linkcheck.cli.emit import discard, print_error
 from linkcheck.errors import LinkcheckError
 
 if TYPE_CHECKING:
@@ -72,6 +72,10 @@ def cli() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line `arguments` and return the exit status; raises KeyboardInterrupt on Ctrl-C."""
     try:
+        if not arguments:
+            # The help goes where errors go, because nothing was done. click does it otherwise before and after 8.2.
+            click.echo(click.Context(cli, info_name="linkcheck", **cli.context_settings).get_help(), err=True)
+            return 2
         status = cli.main(args=list(arguments), prog_name="linkcheck", standalone_mode=False)
         return status if isinstance(status, int) else 0
     except click.ClickException as error:
@@ -105,12 +109,5 @@ def _describe(error: click.ClickException) -> str:
 
 
 def _fail(text: str, status: int) -> int:
-    from linkcheck.report.printable import printable
-
-    if sys.stderr is not None:
-        try:
-            sys.stderr.write(f"linkcheck: error: {printable(text)}\n")
-            sys.stderr.flush()
-        except OSError:  # when nobody listens the status still tells
-            discard(sys.stderr)
+    print_error(text)
     return status

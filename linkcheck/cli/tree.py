@@ -12,7 +12,7 @@ from linkcheck.cli.loading import loading_options
 from linkcheck.report.tree import TREE_FORMATS
 
 if TYPE_CHECKING:
-    from linkcheck.model import Libc
+    from linkcheck.model import Libc, LoadSet
 
 
 @click.command(cls=Command)
@@ -37,20 +37,33 @@ def command(
 
     Each file hangs below the one that asked for it first; "also for" names the others. Nothing is run.
 
-    Exit status: 0 everything was found, 1 something was not, 2 a ROOT could not be read.
+    Exit status: 0 everything was found, 1 something was not, 2 a ROOT could not be read; the others are shown.
     """
     from linkcheck.api import load_trees
+    from linkcheck.cli.emit import print_error
+    from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError, UsageProblemError
     from linkcheck.report.tree import render_trees
 
     refuse_inputs(output, (*roots, *dlopen, *dlopen_global, *preload))
-    load_sets = load_trees(
-        roots,
-        dlopen=dlopen,
-        dlopen_global=dlopen_global,
-        preload=preload,
-        library_path=library_path,
-        sysroot=sysroot,
-        libc=libc,
-    )
-    emit(render_trees(load_sets, format_, tried=tried), output)
+    load_sets: list[LoadSet] = []
+    errors: dict[str, None] = {}  # each once: a --root that is none is every ROOT's
+    for root in roots:
+        try:
+            load_sets += load_trees(
+                [root],
+                dlopen=dlopen,
+                dlopen_global=dlopen_global,
+                preload=preload,
+                library_path=library_path,
+                sysroot=sysroot,
+                libc=libc,
+            )
+        except (MalformedElfError, NotAnImageError, UnreadableFileError, UsageProblemError) as error:
+            errors[str(error)] = None
+    if load_sets:
+        emit(render_trees(load_sets, format_, tried=tried), output)
+    for text in errors:
+        print_error(text)
+    if errors:
+        return 2
     return 1 if any(load_set.unresolved for load_set in load_sets) else 0

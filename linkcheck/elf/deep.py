@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 from linkcheck.elf.bounded_file import Span
 from linkcheck.elf.entry import make_symbol, unpack_entry
-from linkcheck.elf.limits import BLOCK_SIZE, MAX_DEEP_MATCHES, MAX_SYMTAB_SIZE, MAX_SYMTAB_STRINGS
+from linkcheck.elf.limits import (
+    BLOCK_SIZE,
+    MAX_DEEP_CANDIDATES,
+    MAX_DEEP_MATCHES,
+    MAX_DEEP_NAME,
+    MAX_SYMTAB_SIZE,
+    MAX_SYMTAB_STRINGS,
+)
 from linkcheck.elf.sections import SHT_SYMTAB, find_with_linked
 from linkcheck.elf.strings import encode_name
 from linkcheck.errors import MalformedElfError
@@ -35,6 +42,43 @@ def list_symtab_names(file: BoundedFile, header: Header, names: Collection[str])
         return () if tables is None else tuple(sorted(set(_find_definitions(file, header, *tables, wanted))))
     except MalformedElfError:
         return ()
+
+
+def list_symtab_names_with(file: BoundedFile, header: Header, parts: Collection[str]) -> tuple[str, ...]:
+    """The names that `.symtab` defines and that hold every one of `parts`, sorted; () for no parts, and as above.
+
+    The longest part is looked for in the table of names, so that a table without it costs one search. Names longer
+    than MAX_DEEP_NAME are passed over.
+    """
+    pieces = sorted((part.encode("utf-8", "surrogateescape") for part in parts if part), key=len, reverse=True)
+    try:
+        tables = _find_tables(file, header)
+        if tables is None or not pieces:
+            return ()
+        found: set[bytes] = set()
+        for name in _find_names_around(file, tables[1], pieces[0]):
+            if all(piece in name for piece in pieces):
+                found.add(name)
+                if len(found) > MAX_DEEP_CANDIDATES:
+                    return ()
+        return tuple(sorted(set(_find_definitions(file, header, *tables, found))))
+    except MalformedElfError:
+        return ()
+
+
+def _find_names_around(file: BoundedFile, names: Span, piece: bytes) -> Iterator[bytes]:
+    """The names of the table that hold `piece`."""
+    for start in range(0, names.size, BLOCK_SIZE):
+        first = max(start - MAX_DEEP_NAME, 0)
+        raw = names.read(file, first, min(start + BLOCK_SIZE + MAX_DEEP_NAME, names.size) - first)
+        at = raw.find(piece, start - first)
+        while 0 <= at < start - first + BLOCK_SIZE:
+            before, end = raw.rfind(b"\0", 0, at), raw.find(b"\0", at)
+            if end < 0:
+                break
+            if before >= 0 and end - before <= MAX_DEEP_NAME:
+                yield raw[before + 1 : end]
+            at = raw.find(piece, end)
 
 
 def may_name_in_symtab(file: BoundedFile, header: Header, start: bytes) -> bool:

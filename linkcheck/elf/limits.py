@@ -98,3 +98,8 @@ MAX_SYMTAB_STRINGS = 128 << 20
 
 #: Places in .symtab's names where a wanted name ends, and entries reported. Bounds deep.py.
 MAX_DEEP_MATCHES = 1 << 12
+
+#: Names of .symtab that hold the words of one C++ name, and the bytes of one: as many as can be looked up in turn,
+#: and as long as demangle.py takes them. Bounds deep.py.
+MAX_DEEP_CANDIDATES = 1 << 8
+MAX_DEEP_NAME = 1 << 12

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.bounded_file import BoundedFile
-from linkcheck.elf.deep import list_symtab_names
+from linkcheck.elf.deep import list_symtab_names, list_symtab_names_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -53,6 +53,11 @@ class StaticSymbols:
         """See model.SymbolTable.private."""
         with self._open() as file:
             return list_symtab_names(file, self._header, names)
+
+    def private_with(self, parts: Collection[str]) -> tuple[str, ...]:
+        """See model.SymbolTable.private_with."""
+        with self._open() as file:
+            return list_symtab_names_with(file, self._header, parts)
 
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """Nothing: without a loader there is nobody to copy."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.elf.bounded_file import BoundedFile
 from linkcheck.elf.count import SymbolCount, count_symbols
-from linkcheck.elf.deep import list_symtab_names, may_name_in_symtab
+from linkcheck.elf.deep import list_symtab_names, list_symtab_names_with, may_name_in_symtab
 from linkcheck.elf.dynamic import DT_MIPS_XHASH, DT_SYMENT, DT_SYMTAB, EM_MIPS
 from linkcheck.elf.entry import can_be_bound, find_imports, make_symbol, unpack_entry
 from linkcheck.elf.hashes import gnu_hash, read_gnu_hash, read_sysv_hash, sysv_hash
@@ -230,6 +230,12 @@ class DynamicSymbols:
         if known is None:
             known = self._private[key] = tuple(name for name in self._list_symtab(key) if not self.exported(name))
         return known
+
+    def private_with(self, parts: Collection[str]) -> tuple[str, ...]:
+        """See model.SymbolTable.private_with."""
+        with self._open() as file:
+            names = list_symtab_names_with(file, self._dynamic.header, parts)
+        return tuple(name for name in names if not self.exported(name))
 
     def _list_symtab(self, names: frozenset[str]) -> tuple[str, ...]:
         """Those of `names` that `.symtab` defines.

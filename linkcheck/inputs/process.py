@@ -104,11 +104,19 @@ def start_process(
 def load_process(path: str, system: System, *, dlopen: Sequence[Dlopen] = (), preload: Sequence[str] = ()) -> LoadSet:
     """The load set of a process of the file at `path`, with absolute paths, for showing and not for judging.
 
-    Raises UnreadableFileError, NotAnImageError or MalformedElfError when `path` cannot be read; whatever else is
-    wrong is part of the load set.
+    Raises UnreadableFileError, NotAnImageError or MalformedElfError when `path` cannot be read, and UsageProblemError
+    for a file inside an archive; whatever else is wrong is part of the load set.
     """
     names = [name for entry in preload for name in re.split("[: ]", entry) if name]  # as rtld.c do_preload splits
-    load_set = load(read_image(_make_absolute(path)), system, preload=names, dlopen=dlopen)
+    try:
+        root = read_image(_make_absolute(path))
+    except (NotAnImageError, UnreadableFileError):
+        from linkcheck.inputs.refused import refuse_archive, refuse_member
+
+        refuse_member(path)
+        refuse_archive(path)
+        raise
+    load_set = load(root, system, preload=names, dlopen=dlopen)
     return _locate_unresolved(tidy_paths(load_set, system), ())
 
 

@@ -84,6 +84,10 @@ def _collect(paths: Sequence[str], inputs: Inputs) -> None:
         try:
             if not path:  # what `"$RUNNER"` is when nothing set it
                 raise UsageProblemError("an empty name names no file")
+            if "!/" in path:
+                from linkcheck.inputs.refused import refuse_member
+
+                refuse_member(path)
             if (kind := identify_archive(path)) is not None:
                 archives[path] = kind
         except LinkcheckError as error:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 #: What every name of musl's loader begins with (PT_INTERP; the linker gets it from the compiler's specs).
 _MUSL_LOADER = "ld-musl-"
-#: DT_NEEDED of files linked against musl: its own name for itself, and Alpine's. glibc's libc is libc.so.6.
+#: DT_NEEDED by which musl's files are told from glibc's (libc.so.6): its own name for itself, which is also Android's,
+#: and Alpine's.
 _MUSL_LIBC = ("libc.so", "libc.musl-")
 #: What only glibc's libraries begin with; musl is all of them in one file.
 _GLIBC_LIBRARIES = ("libc.so.", "libm.so.", "libpthread.so.", "libdl.so.", "librt.so.", "ld-linux")

@@ -65,6 +65,25 @@ def matching_imports(table: SymbolTable, spec: SymbolSpec) -> tuple[Symbol, ...]
     return tuple(symbol for symbol in table.imports() if matches(symbol.name))
 
 
+def matching_private(table: SymbolTable, spec: SymbolSpec) -> tuple[str, ...]:
+    """The names that only `.symtab` defines and that `spec` means, as far as its words tell (SymbolTable.private_with).
+
+    Raises UndemangledNameError when there are some to compare and none can be.
+    """
+    if spec.mangled:
+        return table.private(spec.mangled)
+    names = table.private_with(_parts_of_names(normalise(spec.text)))
+    if not names:
+        return ()
+    matches = _make_matcher(spec.text)
+    return tuple(name for name in names if matches(name))
+
+
+def is_pattern(spec: SymbolSpec) -> bool:
+    """Whether `spec` has a wildcard, so that it may mean names that nobody thought of."""
+    return not spec.mangled and len(_split_at_wildcards(normalise(spec.text))) > 1
+
+
 def matches_name(spec: SymbolSpec, name: str) -> bool:
     """Whether `spec` means the symbol that a symbol table or a message calls `name`. Raises as matching_exports."""
     if name in spec.mangled or normalise(name) == normalise(spec.text):
@@ -155,6 +174,18 @@ def _words_in_mangled_names(text: str) -> tuple[str, ...]:
     front = text.replace(_ANONYMOUS, "").partition("(")[0]
     words = re.findall(r"(?<!\w)[A-Za-z_]\w*", front)
     return tuple(word for word in words if word not in _ABBREVIATED and not word.startswith("__"))
+
+
+def _parts_of_names(text: str) -> tuple[str, ...]:
+    """What every name of a symbol table that the normalised `text` means contains: few other names do."""
+    if not _is_cxx(text):
+        return tuple(piece for piece in _split_at_wildcards(text) if piece)
+    # Of a whole identifier the mangled name has the length, too (<source-name>): `7session`.
+    front = text.replace(_ANONYMOUS, "").partition("(")[0]
+    return tuple(
+        word if f"{word}*" in front or f"*{word}" in front or f"~{word}" in front else f"{len(word.encode())}{word}"
+        for word in _words_in_mangled_names(text)
+    )
 
 
 def _split_at_wildcards(text: str) -> list[str]:

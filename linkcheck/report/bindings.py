@@ -71,7 +71,7 @@ def _list_lines(load_set: LoadSet, bindings: Sequence[Binding]) -> Iterator[str]
         requester = load_set.modules[unresolved.module].image.path
         yield f"not found: {printable(unresolved.needed)} (needed by {printable(requester)})"
     if not bindings:
-        yield "no module of this process imports or defines it"
+        yield "no symbol table of this process imports or defines it (.dynsym, and .symtab where there is one)"
 
 
 def _describe(load_set: LoadSet, binding: Binding) -> str:

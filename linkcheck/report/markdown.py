@@ -93,7 +93,11 @@ def _section(reported: ReportedFinding) -> Iterator[str]:
     if finding.remedy:
         yield ""
         yield from _paragraphs(finding.remedy, label=f"**{REMEDY_LABEL}** ")
-    facts = [f"- {_prose(line.strip())}" for line in describe_evidence(finding.evidence)]
+    # Indented lines are the entries of the one above: a list in its list.
+    facts = [
+        f"{'  ' if line.startswith('  ') else ''}- {_prose(line.strip())}"
+        for line in describe_evidence(finding.evidence)
+    ]
     facts += [f"- see also {_code(name_place(place))}" for place in finding.related]
     if reported.waiver is not None:
         facts.append(f"- waived {_prose(describe_waiver(reported.waiver))}")

@@ -106,7 +106,7 @@ def check_policy(use: PolicyUse, settings: Settings) -> Iterator[Finding]:
             META.severity,
             Confidence.HIGH,
             f"{waiver_text(waiver)} expired on {waiver.expires.isoformat()} and accepts nothing any more; "
-            f"{waiver.owner} gave as reason: {waiver.reason}",
+            f"its reason was “{waiver.reason}” (owner: {waiver.owner})",
             f"Fix the fault and remove the waiver, or have {waiver.owner} decide anew and set a later `expires`.",
             Location(waiver.source),
             evidence=waiver_evidence(waiver),

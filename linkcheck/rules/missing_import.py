@@ -55,11 +55,20 @@ directory in which nothing else touches the state: name the program.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
-from linkcheck.policy.symbols import matching_imports
-from linkcheck.rules.ownership import defined_symbols, is_owner, private_symbols, roles_of, stands_apart, state_of
+from linkcheck.policy.symbols import matching_exports, matching_imports
+from linkcheck.rules.ownership import (
+    defined_symbols,
+    is_owner,
+    owner_modules,
+    private_symbols,
+    roles_of,
+    stands_apart,
+    state_of,
+)
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import consequence, counted, demanded_by, link_remedy, listed, owner_text
 
@@ -68,6 +77,9 @@ if TYPE_CHECKING:
 
     from linkcheck.model import Image, LoadSet, Module, RuleResult
     from linkcheck.policy.settings import Role, Settings, State, SymbolSpec
+
+#: Names of the owner that a misspelt one is compared with; each takes some microseconds.
+_MOST_COMPARED = 2000
 
 META = RuleMeta(
     "LC301", "missing-import", "a file does not import what it must share with its owner", Severity.ERROR, "0.1"
@@ -91,7 +103,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             elif image.symbols.unseen is not None:
                 yield Check(META.code, image.path, Outcome.UNKNOWN, image.symbols.unseen)
             else:
-                yield _finding(module, role, missing, wanted, settings)
+                yield _finding(module, role, missing, wanted, load_set, settings)
 
 
 def _owns(image: Image, spec: SymbolSpec, load_set: LoadSet, settings: Settings) -> bool:
@@ -100,7 +112,12 @@ def _owns(image: Image, spec: SymbolSpec, load_set: LoadSet, settings: Settings)
 
 
 def _finding(
-    module: Module, role: Role, missing: tuple[SymbolSpec, ...], wanted: tuple[SymbolSpec, ...], settings: Settings
+    module: Module,
+    role: Role,
+    missing: tuple[SymbolSpec, ...],
+    wanted: tuple[SymbolSpec, ...],
+    load_set: LoadSet,
+    settings: Settings,
 ) -> Finding:
     image = module.image
     state = state_of(missing[0], settings)
@@ -109,15 +126,22 @@ def _finding(
     message = (
         f"{image.path} does not import {what}{owner}, {demanded_by(role)} "
         f"({_what_it_imports(image, missing, wanted)}). "
-        f"{_where_the_copy_is(module, state, partly=len(missing) < len(wanted))}"
     )
+    # When the owner has no such symbol the import is asked of the wrong name, and nothing is known of a copy.
+    unexported = _unexported_by_owner(missing, state, load_set)
+    if unexported:
+        message += unexported
+        remedy = "Correct the symbol in the policy, or let the owner export it (LC306)."
+    else:
+        message += _where_the_copy_is(module, state, partly=len(missing) < len(wanted)) + consequence(state)
+        remedy = link_remedy(state)
     return Finding(
         META.code,
         META.name,
         META.severity,
         Confidence.HIGH,
-        message + consequence(state),
-        link_remedy(state),
+        message,
+        remedy,
         Location(image.path, _symbol_name(missing[0])),
         related=tuple(Location(image.path, _symbol_name(spec)) for spec in missing[1:]),
         evidence={
@@ -135,6 +159,27 @@ def _what_it_imports(image: Image, missing: tuple[SymbolSpec, ...], wanted: tupl
         present = [spec.text for spec in wanted if spec not in missing]
         return f"it imports {len(present)} of {len(wanted)}: {listed(present)}"
     return f"it has {counted(image.symbols.count_imports(), 'other import')}"
+
+
+def _unexported_by_owner(missing: tuple[SymbolSpec, ...], state: State | None, load_set: LoadSet) -> str:
+    """What says that the loaded owner exports none of `missing`, with the nearest name it has; "" when it does.
+
+    "" also when no owner is loaded, or its symbols cannot be seen.
+    """
+    owners = [load_set.modules[index].image for index in owner_modules(state, load_set)] if state else []
+    if not owners or any(
+        owner.symbols.unseen is not None or matching_exports(owner.symbols, spec)
+        for owner in owners
+        for spec in missing
+    ):
+        return ""
+    from difflib import get_close_matches  # wanted only for a message; importing it takes 2 ms
+
+    names = [name for symbol in islice(owners[0].symbols.exports(), _MOST_COMPARED) if len(name := symbol.name) < 100]
+    close = get_close_matches(_symbol_name(missing[0]), names, n=1)
+    hint = f" Did you mean {one_line(close[0])}?" if close else ""
+    many = "it" if len(missing) == 1 else "any of them"
+    return f"The owner that is loaded, {owners[0].path}, does not export {many} either.{hint}"
 
 
 def _where_the_copy_is(module: Module, state: State | None, *, partly: bool) -> str:

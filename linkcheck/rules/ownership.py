@@ -11,7 +11,7 @@ from linkcheck.model import IMAGE_KINDS, FileKind, FoundBy, unique
 from linkcheck.policy.file_patterns import means_file
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import EVERY_FILE, ROOT_OWNER
-from linkcheck.policy.symbols import matching_exports, matching_imports
+from linkcheck.policy.symbols import is_pattern, matches_name, matching_exports, matching_imports, matching_private
 from linkcheck.rules.kept import keep_answers
 from linkcheck.value import replace
 
@@ -86,15 +86,21 @@ _SYSTEM = frozenset({FoundBy.CACHE, FoundBy.DEFAULT, FoundBy.INTERPRETER})
 @keep_answers
 def _hidden_symbols(image: Image, state: State) -> tuple[str, ...]:
     names = {name for spec in state.symbols for name in spec.mangled}
-    return image.symbols.private(names) if names else ()
+    found = set(image.symbols.private(names)) if names else set()
+    for spec in state.symbols:
+        # What a pattern means may be an inline function, of which every user has a hidden one and nobody minds.
+        if not spec.mangled and not is_pattern(spec):
+            found.update(matching_private(image.symbols, spec))
+    return tuple(sorted(found))
 
 
 def state_names(state: State, load_set: LoadSet) -> tuple[str, ...]:
-    """The symbol table names of `state`: those the policy spells out, and those its patterns match in this load set."""
+    """The symbol table names of `state`: those the policy spells out, and those meant otherwise in this load set."""
     names = [name for spec in state.symbols for name in spec.mangled]
     for spec in state.symbols:
         if not spec.mangled:
             for module in load_set.modules:
+                names += [name for name in private_symbols(module, state) if matches_name(spec, name)]
                 names += [s.name for s in matching_exports(module.image.symbols, spec)]
                 names += [s.name for s in matching_imports(module.image.symbols, spec)]
     return unique(names)

@@ -51,7 +51,7 @@ from __future__ import annotations
 from posixpath import dirname, relpath
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, unique
+from linkcheck.model import Check, Confidence, Finding, Libc, Location, Outcome, Severity, unique
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.long_lists import MOST_SHOWN, as_evidence, as_lines, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -77,8 +77,11 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
         if not (unresolved.given_up or unresolved.rejected or matches_any(unresolved.needed, settings.external))
     ]
     # The process needs them all, so each finding has the line that is right for all.
-    directories = unique(directory_of(unresolved) for unresolved in unreachable)
+    directories = unique(directory_of(u) for u in unreachable if not _other_loader(load_set, u))
     for unresolved in unreachable:
+        if other := _other_loader(load_set, unresolved):
+            yield other
+            continue
         path = load_set.modules[unresolved.module].image.path
         origin = origin_entry(path, directory_of(unresolved))
         yield Finding(
@@ -104,6 +107,25 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
         yield Check(META.code, load_set.root.path, Outcome.UNKNOWN, unsearched)
     elif not unreachable:
         yield Check(META.code, load_set.root.path, Outcome.PASS)
+
+
+def _other_loader(load_set: LoadSet, unresolved: Unresolved) -> Finding | None:
+    """A finding for what only the other C library has: no search path helps a file that is not linked for musl."""
+    name = unresolved.needed
+    if load_set.libc is not Libc.MUSL or not (name == "libc.so.6" or name.startswith("ld-linux")):
+        return None
+    path = load_set.modules[unresolved.module].image.path
+    return Finding(
+        META.code,
+        META.name,
+        META.severity,
+        Confidence.HIGH,
+        f"{path} needs {name}, which is a part of glibc: the file is linked for glibc, and this process starts with "
+        "musl's loader.",
+        "Leave out --libc musl, so that a program for glibc is judged as glibc's; or build the file for musl.",
+        Location(path, name),
+        evidence={"needed": name, "exists": as_evidence(unresolved.elsewhere)},
+    )
 
 
 def _give_search_path(path: str, origin: str) -> tuple[str, ...]:

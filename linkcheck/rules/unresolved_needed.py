@@ -94,7 +94,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
         elif unresolved.elsewhere:
             reason = f"{unresolved.needed} exists where no search path reaches it (LC203)"
         else:
-            yield _finding(load_set, unresolved)
+            yield _finding(load_set, unresolved, settings)
             continue
         yield Check(META.code, subject, Outcome.NOT_APPLICABLE, reason)
 
@@ -127,7 +127,7 @@ def _refused(load_set: LoadSet, unresolved: Unresolved) -> Finding:
     )
 
 
-def _finding(load_set: LoadSet, unresolved: Unresolved) -> Finding:
+def _finding(load_set: LoadSet, unresolved: Unresolved, settings: Settings) -> Finding:
     path = load_set.modules[unresolved.module].image.path
     needs = "needs" if unresolved.needed in load_set.modules[unresolved.module].image.needed else "opens"
     message = f"{path} {needs} {unresolved.needed}, and "
@@ -145,16 +145,10 @@ def _finding(load_set: LoadSet, unresolved: Unresolved) -> Finding:
         message += f"{unresolved.needed}."
     if unresolved.module != 0:
         message += f"\nIt is wanted through {chain_text(load_set, unresolved.module)}."
-    remedy = "\n".join(
-        (
-            f"Ship {unresolved.needed} where a search path of {path} leads:",
-            "    -Wl,-rpath,'$ORIGIN/<directory seen from this file>'",
-            "or append its directory at run time (and give it here as --library-path):",
-            f"    {library_path_line(f'<directory of {unresolved.needed}>')}",
-            "or, when the target machine provides it, say so in the policy:",
-            f'    external = ["{unresolved.needed}"]',
-        )
-    )
+    if _is_said_to_be_opened(load_set, unresolved):
+        remedy = f"Correct the name, or the place: --dlopen and [[dlopen]] take a path, or a name that {path} opens."
+    else:
+        remedy = _ship_it(path, unresolved.needed, may_be_external=not _may_own_a_state(unresolved.needed, settings))
     return Finding(
         META.code,
         META.name,
@@ -171,6 +165,30 @@ def _finding(load_set: LoadSet, unresolved: Unresolved) -> Finding:
             "cache": unresolved.cache_fault or None,
         },
     )
+
+
+def _is_said_to_be_opened(load_set: LoadSet, unresolved: Unresolved) -> bool:
+    """Whether only the user says that it is opened (--dlopen, [[dlopen]]), and no file: the name may be misspelt."""
+    image = load_set.modules[unresolved.module].image
+    noted = (soname for note in image.dlopen_notes for soname in note.sonames)
+    return unresolved.needed not in image.needed and unresolved.needed not in noted
+
+
+def _may_own_a_state(needed: str, settings: Settings) -> bool:
+    """Whether it has the name of an owner: what is declared external is taken not to hold a state (LC402)."""
+    return any(matches_any(needed.rpartition("/")[2], state.owner) for state in settings.states)
+
+
+def _ship_it(path: str, needed: str, *, may_be_external: bool) -> str:
+    lines = [
+        f"Ship {needed} where a search path of {path} leads:",
+        "    -Wl,-rpath,'$ORIGIN/<directory seen from this file>'",
+        "or append its directory at run time (and give it here as --library-path):",
+        f"    {library_path_line(f'<directory of {needed}>')}",
+    ]
+    if may_be_external:
+        lines += ["or, when the target machine provides it, say so in the policy:", f'    external = ["{needed}"]']
+    return "\n".join(lines)
 
 
 RULE = Rule(META, __doc__ or "", check_load_set=check)

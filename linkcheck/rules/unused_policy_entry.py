@@ -77,7 +77,7 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
 from linkcheck.model import Confidence, Finding, Location, Severity
 from linkcheck.policy.file_patterns import means_file
-from linkcheck.policy.symbols import matching_imports
+from linkcheck.policy.symbols import is_pattern, matching_imports
 from linkcheck.rules.ownership import needs_any, owner_modules, plays, private_symbols, state_of, uses_any
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import counted, listed
@@ -177,7 +177,10 @@ def _why_untouched(state: State, load_sets: Sequence[LoadSet]) -> str:
                 return ""
             if module.image.symbols.unseen is not None:
                 return ""
-    return f"is touched by no file of this run: none imports or defines {listed([s.text for s in state.symbols], 'or')}"
+    why = f"is touched by no file of this run: none imports or defines {listed([s.text for s in state.symbols], 'or')}"
+    if any(is_pattern(spec) for spec in state.symbols):
+        why += " (a pattern is looked for in .dynsym only, not among the hidden symbols of .symtab)"
+    return why
 
 
 def _images(load_sets: Sequence[LoadSet]) -> tuple[Image, ...]:

@@ -67,11 +67,14 @@ def link_remedy(state: State | None) -> str:
             "stay undefined here, and let the program export its own:\n    c++ <objects> -rdynamic -o <program>"
         )
     owner = listed(owner_names(state), "or")
-    lines = [f"Link the shared library {owner}, and take every archive and object with a copy off the link line:"]
+    ways = []
     if state.cmake_target:
-        lines.append(f"    target_link_libraries(<target> PRIVATE {state.cmake_target})")
+        ways.append(f"    target_link_libraries(<target> PRIVATE {state.cmake_target})")
     if state.link_flag:
-        lines.append(f"    c++ <objects> -L<directory> {state.link_flag}")
+        ways.append(f"    c++ <objects> -L<directory> {state.link_flag}")
+    end = ":" if ways else "."
+    lines = [f"Link the shared library {owner}, and take every archive and object with a copy off the link line{end}"]
+    lines += ways
     lines.append("`linkcheck prebuilt FILE` tells whether a file is fit for that.")
     return "\n".join(lines)
 

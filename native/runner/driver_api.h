@@ -27,7 +27,7 @@ struct DriverApi {
   static DriverApi load();
 };
 
-// The name of a driver's error; the runtime has the same numbers and names for all that occur here.
+// The name of a driver's error, as the runtime's cudaError_t of the same number is called.
 std::string name_of(CUresult result);
 
 }  // namespace linkcheck::runner

@@ -1,5 +1,7 @@
 #include "stream.h"
 
+#include <cstdio>
+
 #include "problem.h"
 
 namespace linkcheck::runner {
@@ -7,6 +9,13 @@ namespace {
 
 void require_cuda(cudaError_t result, const char* what) {
   if (result != cudaSuccess) throw Problem(std::string(what) + ": " + cudaGetErrorName(result));
+}
+
+// For a destructor, which must not throw.
+void log_failure(cudaError_t result, const char* what) {
+  if (result != cudaSuccess) {
+    std::fprintf(stderr, "executorch_runner: %s: %s\n", what, cudaGetErrorName(result));
+  }
 }
 
 }  // namespace
@@ -26,8 +35,8 @@ Stream::Stream(unsigned int green_context_sms) {
 }
 
 Stream::~Stream() {
-  cudaStreamSynchronize(stream_);
-  cudaStreamDestroy(stream_);
+  log_failure(cudaStreamSynchronize(stream_), "waiting for the stream");
+  log_failure(cudaStreamDestroy(stream_), "the stream could not be destroyed");
 }
 
 void Stream::synchronize() {

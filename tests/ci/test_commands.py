@@ -92,6 +92,22 @@ def test_an_old_python_is_one_line_that_says_which_is_needed(bare_machine: Path)
     assert done.stderr == "ci: Python 3.9.2 is too old: install Python 3.10 or newer and name it in PYTHON\n"
 
 
-def test_the_ci_service_calls_ci_test(bare_machine: Path) -> None:
-    (bare_machine / "python3").unlink()
-    assert run(".ci/run", bare_machine).returncode == run("ci/test", bare_machine).returncode == 2
+def test_the_ci_service_calls_ci_test(bare_machine: Path, tmp_path: Path) -> None:
+    """In a tree with nothing but .ci/run and a ci/test that says how it was called."""
+    checkout = tmp_path / "checkout"
+    for folder in (".ci", "ci"):
+        (checkout / folder).mkdir(parents=True)
+    shutil.copy(ROOT / ".ci" / "run", checkout / ".ci" / "run")
+    test = checkout / "ci" / "test"
+    test.write_text('#!/bin/bash\nprintf "[%s]" "$0" "$@"\nexit 7\n')
+    test.chmod(0o755)
+    done = subprocess.run(
+        [checkout / ".ci" / "run", "-m", "not slow"],
+        env={"PATH": str(bare_machine)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (7, "")
+    script, *arguments = done.stdout.strip("[]").split("][")
+    assert (Path(script).resolve(), arguments) == (test, ["-m", "not slow"])

@@ -233,3 +233,27 @@ def test_a_version_of_a_library_that_has_none_is_marked(
     assert run(["bindings", str(main)]) == 0
     line = f"imports accessor@V1 -> {shop.base}/libx.so (which has no versions: glibc before 2.41 ends here)"
     assert line in capfd.readouterr().out
+
+
+SESSION = 'namespace acme { __attribute__((visibility("hidden"), noinline, used)) int session() { return 1; } }'
+
+
+@pytest.mark.parametrize("symbol", ["acme::session()", "acme::session", "acme::ses*", "_ZN4acme7sessionEv"])
+def test_a_hidden_copy_is_found_by_its_cxx_name(tmp_path: Path, ask: Callable[..., Any], symbol: str) -> None:
+    library = tmp_path / "liba.so"
+    command = ["gcc", "-xc++", "-", "-shared", "-fPIC", "-nostdlib", "-o", str(library)]
+    subprocess.run(
+        command, input=f"{SESSION} namespace other {{ int session() {{ return 2; }} }}", text=True, check=True
+    )
+    shown = subprocess.run(["nm", "-C", str(library)], capture_output=True, text=True, check=True).stdout
+    assert " t acme::session()" in shown
+    (found,) = ask(library, "--symbol", symbol)["bindings"]
+    assert (found["symbol"], found["kind"]) == ("_ZN4acme7sessionEv", "hidden")
+
+
+def test_a_symbol_that_no_table_has_is_said_to_be_in_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    library = tmp_path / "liba.so"
+    command = ["gcc", "-xc++", "-", "-shared", "-fPIC", "-nostdlib", "-s", "-o", str(library)]
+    subprocess.run(command, input=SESSION, text=True, check=True)
+    assert run(["bindings", str(library), "--symbol", "acme::session()"]) == 0
+    assert "no symbol table of this process imports or defines it" in capfd.readouterr().out

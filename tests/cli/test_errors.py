@@ -64,6 +64,13 @@ def assert_one_line(done: Ended, *words: str) -> None:
         assert word in done.errors[0]
 
 
+def test_without_arguments_the_help_is_printed_as_it_is(here: Path) -> None:
+    done, asked = end(here), end(here, "--help")
+    assert (done.status, done.out, asked.status, asked.err) == (2, b"", 0, b"")
+    assert done.err == asked.out
+    assert len(done.errors) > 10
+
+
 # ---------------------------------------------------------------- inputs
 
 

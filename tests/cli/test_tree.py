@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import zipfile
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,3 +210,29 @@ def test_the_schema_is_valid_and_strict() -> None:
         if "properties" in part:
             assert part["additionalProperties"] is False
             assert sorted(part["required"]) == sorted(part["properties"])
+
+
+@pytest.mark.compile
+def test_a_root_that_cannot_be_read_does_not_cost_the_others(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    library = shop.library("libx.so", source="int x;")
+    assert run(["tree", str(shop.base / "gone"), str(library), str(shop.base / "lost")]) == 2
+    shown = capfd.readouterr()
+    assert shown.out.startswith(str(library))
+    assert [line.partition(": error: ")[2].partition(":")[0] for line in shown.err.splitlines()] == [
+        str(shop.base / "gone"),
+        str(shop.base / "lost"),
+    ]
+
+
+@pytest.mark.parametrize("command", ["verify", "scan", "prebuilt", "tree", "bindings"])
+def test_an_archive_or_a_file_in_one_is_refused_with_a_true_sentence(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], command: str
+) -> None:
+    wheel = tmp_path / "a-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("a/liba.so", b"x")
+    assert run([command, f"{wheel}!/a/liba.so"]) == 2
+    assert "a file inside an archive cannot be named alone" in "".join(capfd.readouterr())
+    if command in ("tree", "bindings"):
+        assert run([command, str(wheel)]) == 2
+        assert "it is a wheel; `verify` and `scan` look into it" in capfd.readouterr().err

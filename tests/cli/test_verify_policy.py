@@ -380,3 +380,31 @@ def test_a_dlopen_by_a_library_that_is_loaded_is_made(shop: Shop) -> None:
     program = shop.program("bin/a", "extern int host(void); int call(void) { return host(); }", host)
     policy = '[[dlopen]]\nfrom = "libhost.so"\npath = "lib/x.so"\n'
     assert shop.judge(policy, program).findings == []
+
+
+CXX_TABLE = '[[state]]\nname = "session"\nowner = ["libsession.so*"]\nsymbols = ["acme::session()"]\n'
+CXX_COPY = 'int session(void) __asm__("_ZN4acme7sessionEv"); int session(void) { return 1; }'
+
+
+def test_a_hidden_copy_of_a_state_with_a_cxx_name_counts(shop: Shop) -> None:
+    """Without [mangled]: .symtab is searched for the words of the name, and what is found there is demangled."""
+    shop.library("lib/libsession.so", CXX_COPY)
+    uses = CXX_COPY.partition(";")[0] + "; int use(void) { return session(); }"
+    copy = shop.library("lib/libcopy.so", f"{CXX_COPY} int copy(void) {{ return session(); }}", "-fvisibility=hidden")
+    user = shop.library("lib/libuser.so", uses, "lib/libsession.so")
+    program = shop.program("bin/a", "", copy, user)
+    verdict = shop.judge(CXX_TABLE, program)
+    assert {"LC401", "LC903"} & {f["code"] for f in verdict.findings} == {"LC401"}
+    assert any("_ZN4acme7sessionEv" in json.dumps(f) and "libcopy.so" in json.dumps(f) for f in verdict.findings)
+    right = shop.program("bin/b", "", user)
+    assert shop.judge(CXX_TABLE, right).codes == set()
+
+
+def test_a_pattern_does_not_count_hidden_inline_functions(shop: Shop) -> None:
+    shop.library("lib/libsession.so", CXX_COPY)
+    uses = 'int session(void) __asm__("_ZN4acme7sessionEv"); int use(void) { return session(); }'
+    inline = 'int helper(void) __asm__("_ZN4acme6helperEv"); int helper(void) { return use(); }'
+    user = shop.library("lib/libuser.so", f'{uses} __attribute__((visibility("hidden"))) {inline}', "lib/libsession.so")
+    program = shop.program("bin/a", "", user)
+    verdict = shop.judge(CXX_TABLE.replace("acme::session()", "acme::*"), program)
+    assert verdict.codes == set()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -206,3 +208,16 @@ def test_the_checkout_and_the_package_share_the_files() -> None:
     share = ROOT / "linkcheck" / "share"
     assert (share / "cmake").resolve() == MODULES
     assert (share / "native" / "caller_stream").resolve() == ROOT / "native" / "caller_stream"
+
+
+def test_an_old_cmake_is_one_message_that_says_how_to_get_a_newer(tmp_path: Path) -> None:
+    """The version is a variable, so every CMake can be told that it is an old one."""
+    cmake = shutil.which("cmake")
+    assert cmake is not None
+    project = f'{NO_LANGUAGE}set(CMAKE_VERSION 3.25.1)\nset(linkcheck_DIR "{MODULES}")\n'
+    (tmp_path / "CMakeLists.txt").write_text(f"{project}find_package(linkcheck REQUIRED)\n")
+    done = subprocess.run([cmake, "-S", tmp_path, "-B", tmp_path / "b"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert done.stderr.count("CMake Error") == 1
+    said = " ".join(done.stderr.split())
+    assert "linkcheck needs CMake 3.28 or newer, and this is 3.25.1: `pip install cmake` brings one." in said

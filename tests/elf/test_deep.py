@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from linkcheck.elf.bounded_file import BoundedFile
-from linkcheck.elf.deep import list_symtab_names
+from linkcheck.elf.deep import list_symtab_names, list_symtab_names_with
 from linkcheck.elf.header import read_header
 from linkcheck.elf.reader import read_image
 from linkcheck.errors import LinkcheckError
@@ -84,6 +84,20 @@ def test_a_name_across_the_edge_of_a_block_is_found(tmp_path: Path) -> None:
     path = _compile(tmp_path, "-shared", "-fPIC", "-nostdlib", "-O0", source=source)
     names = [f"{'n' * 900}_{number:04}" for number in range(1500)]
     assert set(_look(path, names)) == set(names)
+
+
+def test_names_that_hold_every_part_are_found_also_across_the_edge_of_a_block(tmp_path: Path) -> None:
+    source = "".join(f"static int {'n' * 900}_{number:04}; " for number in range(1500))
+    path = _compile(tmp_path, "-shared", "-fPIC", "-nostdlib", "-O0", source=f"{source} int given;")
+    names = {f"{'n' * 900}_{number:04}" for number in range(1500)}
+    with BoundedFile(path) as file:
+        header = read_header(file)
+        for number in range(0, 1500, 100):  # those of the first megabyte, of the second, and of its edge
+            wanted = {name for name in names if f"_{number // 100:02}1" in name}
+            assert set(list_symtab_names_with(file, header, (f"n_{number // 100:02}1", "nnn"))) == wanted
+        assert list_symtab_names_with(file, header, ()) == ()
+        assert list_symtab_names_with(file, header, ("nnn",)) == (), "more than the limit"
+    assert read_image(path).symbols.private_with(("ive",)) == (), "exported"
 
 
 def test_damaged_section_headers_hide_the_table_and_are_no_error(tmp_path: Path) -> None:

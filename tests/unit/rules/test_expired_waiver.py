@@ -13,7 +13,10 @@ def test_finds_a_waiver_after_its_day_and_says_whose_it_is() -> None:
     (found,) = about_waivers([FINDING], [waiver()], today=DAY + datetime.timedelta(days=1))
     assert (found.code, found.name) == (expired_waiver.META.code, expired_waiver.META.name)
     assert (found.severity, expired_waiver.META.severity) == (Severity.ERROR, Severity.ERROR)
-    assert "expired on 2026-06-30 and accepts nothing any more; the owner gave as reason: the reason" in found.message
+    assert (
+        "expired on 2026-06-30 and accepts nothing any more; its reason was “the reason” (owner: the owner)"
+        in found.message
+    )
     assert found.message.startswith("the waiver of LC403 on lib/*, line 7, expired on")
     assert "have the owner decide anew" in found.remedy
     assert found.primary.path == "linkcheck.toml"

@@ -9,7 +9,7 @@ import pytest
 
 from linkcheck.model import Confidence, FileKind, Outcome, Severity
 from linkcheck.policy.one_off import make_one_off_roles
-from linkcheck.policy.settings import ROOT_OWNER, Settings, SymbolSpec
+from linkcheck.policy.settings import ROOT_OWNER, Settings, State, SymbolSpec
 from linkcheck.rules.missing_import import check
 from tests.unit.rules.worlds import (
     ACCESSOR,
@@ -232,3 +232,25 @@ def test_finds_a_part_of_the_imports_and_takes_it_for_no_hidden_copy() -> None:
     assert "(it imports 2 of 3: " in finding.message
     assert "CallerStreamGuard(CUstream_st*) and " in finding.message
     assert "So it uses only a part of the caller stream, or has a hidden copy of the rest." in finding.message
+
+
+def test_a_symbol_that_the_loaded_owner_does_not_export_is_no_sign_of_a_copy() -> None:
+    state = State("table", ("libtable.so",), (spec("tabel_get"),))
+    policy = small_policy(role(import_=(spec("tabel_get"),)), states=(state,))
+    table = image("lib/libtable.so", soname="libtable.so", exports=("table_get", "other"))
+    world = load_set(runner(needed=("libtable.so",), imports=("table_get",)), table)
+    finding = only_finding(check(world, policy))
+    assert finding.message.endswith(
+        "The owner that is loaded, lib/libtable.so, does not export it either. Did you mean table_get?"
+    )
+    assert "copy" not in finding.message + finding.remedy
+    exporting = image("lib/libtable.so", soname="libtable.so", exports=("tabel_get",))
+    (finding,) = findings(check(load_set(runner(needed=("libtable.so",)), exporting), policy))
+    assert "hidden copy" in finding.message
+
+
+@pytest.mark.parametrize(("flag", "end"), [("", "off the link line."), ("-ltable", "off the link line:")])
+def test_a_remedy_without_a_line_to_copy_ends_in_a_full_stop(flag: str, end: str) -> None:
+    state = State("table", ("libtable.so",), (spec("table_get"),), link_flag=flag)
+    policy = small_policy(role(import_=(spec("table_get"),)), states=(state,))
+    assert only_finding(check(load_set(runner()), policy)).remedy.splitlines()[0].endswith(end)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from linkcheck.model import Attempt, FoundBy, LoadSet, Outcome, Severity, Unresolved
+from linkcheck.model import Attempt, FoundBy, Libc, LoadSet, Outcome, Severity, Unresolved
 from linkcheck.rules.unreachable_needed import check, origin_entry
+from linkcheck.value import replace
 from tests.unit.rules.worlds import (
     PROFILE,
     checks,
@@ -100,3 +101,11 @@ def test_cannot_see_a_library_that_is_nowhere_near() -> None:
 def test_cannot_see_what_is_external_or_cannot_be_loaded() -> None:
     assert checks(check(world(), small_policy(external=("libd.so",)))) == [("bin/runner", Outcome.PASS, "")]
     assert checks(check(world(rejected=(REJECTED,)), PROFILE)) == [("bin/runner", Outcome.PASS, "")]
+
+
+def test_a_file_for_glibc_is_given_no_search_path_when_musl_loads_it() -> None:
+    missing = Unresolved(0, "ld-linux-x86-64.so.2", ("/lib",), elsewhere=("/lib64/ld-linux-x86-64.so.2",))
+    of_musl = replace(load_set(runner(needed=("ld-linux-x86-64.so.2",)), unresolved=(missing,)), libc=Libc.MUSL)
+    finding = only_finding(check(of_musl, PROFILE))
+    assert "is linked for glibc, and this process starts with musl's loader" in finding.message
+    assert "rpath" not in finding.remedy

@@ -101,3 +101,12 @@ def test_cannot_see_what_other_rules_speak_of() -> None:
         ),
         ("bin/runner", Outcome.NOT_APPLICABLE, "libb.so exists where no search path reaches it (LC203)"),
     ]
+
+
+def test_offers_external_neither_for_an_owner_nor_for_what_only_the_user_names() -> None:
+    owning = load_set(runner(needed=("libextension_cuda.so",)), missing=("libextension_cuda.so",))
+    assert "external" not in only_finding(check(owning, PROFILE)).remedy
+    opened = load_set(runner(), missing=("nosuch.so",))
+    remedy = only_finding(check(opened, PROFILE)).remedy
+    assert "external" not in remedy
+    assert "Correct the name" in remedy

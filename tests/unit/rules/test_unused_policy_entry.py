@@ -77,6 +77,13 @@ def test_finds_a_state_whose_symbols_no_file_knows() -> None:
     )
 
 
+def test_says_that_a_pattern_is_not_looked_for_in_symtab() -> None:
+    (found,) = run(state("sesion_*"))
+    assert found.message.endswith(
+        "imports or defines sesion_* (a pattern is looked for in .dynsym only, not among the hidden symbols of .symtab)"
+    )
+
+
 def test_finds_a_state_whose_owner_is_nowhere() -> None:
     (found,) = run(state("session_get", owner=("libsesion.so*",), only_with_owner=True))
     assert found.message == (
