@@ -1,16 +1,18 @@
-// Makes a GPU the thread's current one for a scope. It changes nothing when that is so already.
+// Makes a GPU the thread's current one for a scope. It changes nothing when that is so already:
+// a green context of that GPU that is current stays current.
 //
-// Thread: use on one thread, innermost scope ends first. The former device is restored even after
-// an error.
+// Thread: use on one thread, innermost scope ends first. The former device, and the context that
+// was current, are restored even after an error.
 #pragma once
 
+#include "driver_api.h"
 #include "failure.h"
 
 namespace linkcheck::trt {
 
 class DeviceScope {
  public:
-  explicit DeviceScope(int device);
+  DeviceScope(int device, const DriverApi& driver);
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
@@ -19,7 +21,9 @@ class DeviceScope {
   Status& status() { return status_; }
 
  private:
+  const DriverApi& driver_;
   int former_ = 0;
+  CUcontext former_context_ = nullptr;
   bool switched_ = false;
   Status status_;
 };

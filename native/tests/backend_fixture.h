@@ -87,6 +87,11 @@ class BackendTest : public GpusimTest {
   Error load_add_one() { return load(add_one_blob()); }
   void destroy();
 
+  // The same for one more handle of the test's own; null when it is refused.
+  et::DelegateHandle* load_one_more(const std::string& blob_bytes, bool* was_freed = nullptr);
+  Error execute_on(et::DelegateHandle* handle, const std::vector<TestTensor*>& arguments);
+  et::DelegateHandle* handle() const { return handle_; }
+
   Error execute(const std::vector<TestTensor*>& arguments);
   Error execute_values(std::vector<et::EValue*> values);
 
@@ -107,7 +112,8 @@ class BackendTest : public GpusimTest {
   const et::BackendInterface* backend_ = nullptr;
   executorch::extension::MallocMemoryAllocator malloc_allocator_;
   et::DelegateHandle* handle_ = nullptr;
-  std::string blob_;
+  et::Result<et::DelegateHandle*> init(const std::string& blob_bytes, bool* was_freed);
+
   bool freed_ = false;
 };
 
