@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
     checked = run(*verify, program, path=package_dir)
     expect(checked.returncode == 0, "linkcheck must pass the program with one library", checked)
     checked = run(*verify, duplicate, path=package_dir)
-    expect(checked.returncode == 1 and "LC301" in checked.stdout, "linkcheck must see the duplicate", checked)
+    expect(checked.returncode == 1 and "LC401" in checked.stdout, "linkcheck must see the duplicate", checked)
     return 0
 
 
