@@ -23,32 +23,23 @@ void CompletionEvent::destroy() {
   cuda_succeeded(cudaEventDestroy(std::exchange(event_, nullptr)), "cudaEventDestroy");
 }
 
-Status CompletionEvent::record(cudaStream_t stream) {
-  CUcontext context = nullptr;
-  if (driver_.get_stream_context != nullptr) {
-    Status status = driver_status(driver_.get_stream_context(stream, &context), "cuStreamGetCtx");
-    if (!status.ok()) return status;
-  }
+Status CompletionEvent::record(cudaStream_t stream, CUcontext context) {
   const bool fits = event_ != nullptr && context == context_;
   if (!fits) {
     Status status = remake(context);
     if (!status.ok()) return status;
   }
-  const cudaError_t result = cudaEventRecord(event_, stream);
+  Status status = driver_status(driver_.record_event(event_, stream), "cuEventRecord");
+  if (status.ok() || !fits) return status;
   // A context that is gone may have left its address to a new one, and the event was the old one's.
-  if (result == cudaSuccess || !fits) return cuda_status(result, "cudaEventRecord");
-  cuda_succeeded(result, "cudaEventRecord");
-  Status status = remake(context);
-  if (status.ok()) status = cuda_status(cudaEventRecord(event_, stream), "cudaEventRecord");
+  status = remake(context);
+  if (status.ok()) status = driver_status(driver_.record_event(event_, stream), "cuEventRecord");
   return status;
 }
 
 Status CompletionEvent::remake(CUcontext context) {
   destroy();
   context_ = context;
-  if (context == nullptr || driver_.push_current == nullptr || driver_.pop_current == nullptr) {
-    return create(event_);
-  }
   Status status = driver_status(driver_.push_current(context), "cuCtxPushCurrent");
   if (!status.ok()) return status;
   status = create(event_);
@@ -58,6 +49,8 @@ Status CompletionEvent::remake(CUcontext context) {
 }
 
 Status CompletionEvent::wait() const {
+  // Over already, more often than not; anything else is the wait's to say.
+  if (driver_.query_event(event_) == CUDA_SUCCESS) return {};
   return cuda_status(cudaEventSynchronize(event_), "cudaEventSynchronize");
 }
 

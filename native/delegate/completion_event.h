@@ -17,9 +17,9 @@ class CompletionEvent {
   CompletionEvent& operator=(const CompletionEvent&) = delete;
 
   // Marks the work that is on `stream` now. An event and its stream must be of one context, so the
-  // event is made in the stream's, and made anew when a stream of another context comes; what it
-  // marked before must have been waited for.
-  Status record(cudaStream_t stream);
+  // event is made in the stream's, `context`, and made anew when a stream of another one comes;
+  // what it marked before must have been waited for.
+  Status record(cudaStream_t stream, CUcontext context);
   Status wait() const;
 
  private:

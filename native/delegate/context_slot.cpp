@@ -50,8 +50,8 @@ Status ContextSlot::settle() {
   return status;
 }
 
-Status ContextSlot::leave_running(cudaStream_t stream) {
-  Status status = done_.record(stream);
+Status ContextSlot::leave_running(cudaStream_t stream, CUcontext context) {
+  Status status = done_.record(stream, context);
   if (status.ok()) left_ = Left::kEvent;
   return status;
 }

@@ -43,7 +43,7 @@ class ContextSlot {
   // next call: the context is never taken for idle on a guess.
   Status settle();
   // Notes that work is left on `stream`, to be waited for by settle().
-  Status leave_running(cudaStream_t stream);
+  Status leave_running(cudaStream_t stream, CUcontext context);
   // Waits for `stream` after an error; if that fails, the next settle() waits for the whole device.
   void drain(cudaStream_t stream) noexcept;
   // Notes that a graph may run the context's work at any time from now on.

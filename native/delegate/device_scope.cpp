@@ -4,12 +4,16 @@
 
 namespace linkcheck::trt {
 
-DeviceScope::DeviceScope(int device, const DriverApi& driver) : driver_(driver) {
+DeviceScope::DeviceScope(int device, const DriverApi& driver, CUcontext primary) : driver_(driver) {
+  status_ = driver_status(driver_.get_current(&former_context_), "cuCtxGetCurrent");
+  if (!status_.ok() || (primary != nullptr && former_context_ == primary)) return;
   status_ = cuda_status(cudaGetDevice(&former_), "cudaGetDevice");
-  if (!status_.ok() || former_ == device) return;
-  if (driver_.get_current != nullptr && driver_.set_current != nullptr) {
-    status_ = driver_status(driver_.get_current(&former_context_), "cuCtxGetCurrent");
-    if (!status_.ok()) return;
+  if (!status_.ok()) return;
+  if (former_ == device) {
+    // A thread that used no CUDA yet: the driver's functions want the context that the runtime
+    // would make current with its first call.
+    if (former_context_ == nullptr) status_ = cuda_status(cudaFree(nullptr), "cudaFree");
+    return;
   }
   status_ = cuda_status(cudaSetDevice(device), "cudaSetDevice");
   switched_ = status_.ok();

@@ -12,7 +12,8 @@ namespace linkcheck::trt {
 
 class DeviceScope {
  public:
-  DeviceScope(int device, const DriverApi& driver);
+  // `primary` is the device's primary context, if known: that it is current is then seen at once.
+  DeviceScope(int device, const DriverApi& driver, CUcontext primary = nullptr);
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;

@@ -96,7 +96,9 @@ Outcome<LoadedEngine::Parts> load_engine(BackendInitContext& context, FreeableBu
   }
 
   LoadedEngine::Parts parts;
-  parts.driver = DriverApi::load();
+  auto driver = DriverApi::load();
+  if (!driver.ok()) return std::move(driver.failure());
+  parts.driver = driver.value();
   DeviceScope device(blob.device_id, parts.driver);
   if (!device.status().ok()) return std::move(device.status().failure());
   parts.options = options.value();
@@ -111,6 +113,9 @@ Outcome<LoadedEngine::Parts> load_engine(BackendInitContext& context, FreeableBu
     return std::move(failure);
   }
   parts.engine = std::move(engine.value());
+  auto primary = find_primary_context(parts.driver, blob.device_id);
+  if (!primary.ok()) return std::move(primary.failure());
+  parts.primary_context = primary.value();
   // The engine is on the device; two copies at once would double the peak while contexts are made.
   named_engine.Free();
   processed.Free();

@@ -19,12 +19,15 @@ Failure invalid_state(const std::string& what) { return {Error::InvalidState, wh
 
 }  // namespace
 
-Execution::Execution(const Signature& signature, const DeviceTraits& traits, ContextSlot& slot,
-                     cudaStream_t stream, Completion completion)
+Execution::Execution(const Signature& signature, const DeviceTraits& traits,
+                     const DriverApi& driver, ContextSlot& slot, const StreamSelection& selection,
+                     Completion completion)
     : signature_(signature),
       traits_(traits),
+      driver_(driver),
       slot_(slot),
-      stream_(stream),
+      stream_(selection.stream),
+      stream_context_(selection.context),
       completion_(completion) {}
 
 Status Execution::run(Arguments arguments) {
@@ -47,7 +50,7 @@ void Execution::clean_up() noexcept {
 }
 
 Status Execution::run_steps(Arguments arguments) {
-  Status status = check_arguments(signature_, traits_, arguments, slot_);
+  Status status = check_arguments(signature_, traits_, driver_, arguments, slot_);
   if (status.ok() && completion_ == Completion::kByGraph) status = check_capturable();
   if (status.ok()) status = slot_.settle();
   const size_t inputs = signature_.inputs.size();
@@ -208,7 +211,9 @@ Status Execution::finish() {
     slot_.leave_to_graph();
     return {};
   }
-  if (completion_ == Completion::kEarly && !host_waits_) return slot_.leave_running(stream_);
+  if (completion_ == Completion::kEarly && !host_waits_) {
+    return slot_.leave_running(stream_, stream_context_);
+  }
   return cuda_status(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
 }
 

@@ -23,8 +23,8 @@ enum class Completion {
 
 class Execution {
  public:
-  Execution(const Signature& signature, const DeviceTraits& traits, ContextSlot& slot,
-            cudaStream_t stream, Completion completion);
+  Execution(const Signature& signature, const DeviceTraits& traits, const DriverApi& driver,
+            ContextSlot& slot, const StreamSelection& selection, Completion completion);
 
   // Throws std::bad_alloc only, and then, too, nothing is still running.
   Status run(Arguments arguments);
@@ -49,8 +49,10 @@ class Execution {
 
   const Signature& signature_;
   const DeviceTraits& traits_;
+  const DriverApi& driver_;
   ContextSlot& slot_;
   const cudaStream_t stream_;
+  const CUcontext stream_context_;
   const Completion completion_;
   bool shapes_changed_ = false;
   bool enqueued_ = false;    // something of this call may be running

@@ -11,7 +11,7 @@ namespace linkcheck::trt {
 
 LoadedEngine::Parts::~Parts() {
   if (engine == nullptr && contexts == nullptr) return;
-  DeviceScope device(traits.device, driver);
+  DeviceScope device(traits.device, driver, primary_context);
   if (!device.status().ok()) {
     // Freed all the same: CUDA finds most things by their address, and to keep them would be a leak
     // for sure.
@@ -22,10 +22,11 @@ LoadedEngine::Parts::~Parts() {
 }
 
 Status LoadedEngine::execute(Arguments arguments) {
-  DeviceScope device(parts_.traits.device, parts_.driver);
+  DeviceScope device(parts_.traits.device, parts_.driver, parts_.primary_context);
   if (!device.status().ok()) return std::move(device.status());
   StreamSelection selection = select_stream();
-  Status status = check_stream(selection, parts_.traits.device, parts_.driver);
+  Status status =
+      check_stream(selection, parts_.traits.device, parts_.primary_context, parts_.driver);
   if (!status.ok()) return status;
   const bool may_return_early = selection.chosen_by_caller && parts_.options.async_return;
   if (selection.capturing && !may_return_early) {
@@ -38,7 +39,8 @@ Status LoadedEngine::execute(Arguments arguments) {
   auto lease = parts_.contexts->acquire(StreamKey(selection.stream));
   if (!lease.ok()) return std::move(lease.failure());
   if (selection.capturing) lease.value().keep_for_graph();
-  Execution execution(*parts_.signature, parts_.traits, lease.value().slot(), selection.stream,
+  Execution execution(*parts_.signature, parts_.traits, parts_.driver, lease.value().slot(),
+                      selection,
                       selection.capturing ? Completion::kByGraph
                       : may_return_early  ? Completion::kEarly
                                           : Completion::kOnReturn);

@@ -24,6 +24,7 @@ class LoadedEngine {
   struct Parts {
     DriverApi driver;
     DeviceTraits traits;
+    CUcontext primary_context = nullptr;
     Options options;
     std::unique_ptr<const Signature> signature;  // the contexts refer to it
     std::shared_ptr<Engine> engine;

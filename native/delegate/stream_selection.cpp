@@ -53,19 +53,30 @@ StreamSelection select_stream() {
   return {chosen.value_or(cudaStreamPerThread), chosen.has_value()};
 }
 
-Status check_stream(StreamSelection& selection, int device, const DriverApi& driver) {
-  // The legacy stream is the current device's, whatever that is, and cannot be captured.
-  if (selection.stream == nullptr || selection.stream == cudaStreamLegacy) return {};
-  Status status = selection.stream == cudaStreamPerThread ? check_per_thread_stream(driver)
-                                                          : check_device(selection.stream, device);
+Status check_stream(StreamSelection& selection, int device, CUcontext primary,
+                    const DriverApi& driver) {
+  const cudaStream_t stream = selection.stream;
+  if (stream == cudaStreamPerThread) {
+    Status status = check_per_thread_stream(driver);
+    if (!status.ok()) return status;
+  }
+  Status status =
+      driver_status(driver.get_stream_context(stream, &selection.context), "cuStreamGetCtx");
   if (!status.ok()) return status;
-  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  status = cuda_status(cudaStreamIsCapturing(selection.stream, &capture), "cudaStreamIsCapturing");
-  if (status.ok() && capture == cudaStreamCaptureStatusInvalidated) {
+  // The legacy stream is the current device's, whatever that is, and cannot be captured.
+  if (stream == nullptr || stream == cudaStreamLegacy) return {};
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  status = driver_status(driver.is_capturing(stream, &capture), "cuStreamIsCapturing");
+  if (!status.ok()) return status;
+  if (capture == CU_STREAM_CAPTURE_STATUS_INVALIDATED) {
     return Failure{Error::InvalidArgument, "the caller's stream is in a capture that has failed"};
   }
-  selection.capturing = capture == cudaStreamCaptureStatusActive;
-  return status;
+  selection.capturing = capture == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  // Most streams are the primary context's, and then the GPU is the right one.
+  if (selection.context == primary || stream == cudaStreamPerThread || selection.capturing) {
+    return {};
+  }
+  return check_device(stream, device);
 }
 
 }  // namespace linkcheck::trt

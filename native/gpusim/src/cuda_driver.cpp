@@ -66,6 +66,12 @@ const EntryPoint* find_entry_point(const char* symbol, unsigned int version,
                                    const Settings& settings) {
   static const EntryPoint points[] = {
       entry("cuDeviceGet", cuDeviceGet, 2000),
+      entry("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain, 7000),
+      entry("cuDevicePrimaryCtxRelease", cuDevicePrimaryCtxRelease, 11000),
+      entry("cuStreamIsCapturing", cuStreamIsCapturing, 10000),
+      entry("cuPointerGetAttributes", cuPointerGetAttributes, 7000),
+      entry("cuEventRecord", cuEventRecord, 2000),
+      entry("cuEventQuery", cuEventQuery, 2000),
       entry("cuCtxGetCurrent", cuCtxGetCurrent, 4000),
       entry("cuCtxSetCurrent", cuCtxSetCurrent, 4000),
       entry("cuCtxPushCurrent", cuCtxPushCurrent, 4000),
@@ -202,6 +208,61 @@ CUresult cuGreenCtxDestroy(CUgreenCtx hCtx) {
   return driver_call("cuGreenCtxDestroy", [=](Simulator& simulator) {
     return simulator.destroy_green_context(number(hCtx)) ? CUDA_SUCCESS
                                                          : CUDA_ERROR_INVALID_CONTEXT;
+  });
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* pctx, CUdevice dev) {
+  return driver_call("cuDevicePrimaryCtxRetain", [=](Simulator&) {
+    *pctx = gpusim::context_of(0, dev);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice) {
+  return driver_call("cuDevicePrimaryCtxRelease", [](Simulator&) { return CUDA_SUCCESS; });
+}
+
+CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus* captureStatus) {
+  return driver_call("cuStreamIsCapturing", [=](Simulator& simulator) {
+    const gpusim::Stream* stream = simulator.resolve(hStream);
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *captureStatus = !stream->capture             ? CU_STREAM_CAPTURE_STATUS_NONE
+                     : stream->capture->is_broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                                  : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute* attributes,
+                                void** data, CUdeviceptr ptr) {
+  return driver_call("cuPointerGetAttributes", [=](Simulator& simulator) {
+    const gpusim::Allocation* allocation = simulator.memory().find(static_cast<uintptr_t>(ptr));
+    const bool known =
+        allocation != nullptr && allocation->state != gpusim::AllocationState::kFreed;
+    if (!known) return CUDA_SUCCESS;  // as a real driver: what is asked stays as it was
+    for (unsigned int i = 0; i < numAttributes; ++i) {
+      if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+        *static_cast<unsigned int*>(data[i]) =
+            allocation->type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+      } else if (attributes[i] == CU_POINTER_ATTRIBUTE_IS_MANAGED) {
+        *static_cast<int*>(data[i]) = allocation->type == cudaMemoryTypeManaged ? 1 : 0;
+      } else {
+        *static_cast<int*>(data[i]) = allocation->device;
+      }
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventRecord(CUevent hEvent, CUstream hStream) {
+  return driver_call("cuEventRecord", [=](Simulator& simulator) {
+    return static_cast<CUresult>(simulator.record(hEvent, hStream));
+  });
+}
+
+CUresult cuEventQuery(CUevent hEvent) {
+  return driver_call("cuEventQuery", [=](Simulator& simulator) {
+    return static_cast<CUresult>(simulator.query(hEvent));
   });
 }
 

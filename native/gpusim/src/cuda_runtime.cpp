@@ -404,8 +404,13 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
   return call("cudaStreamGetDevice", [stream, device](Simulator& simulator) {
-    const Stream* resolved = simulator.resolve(stream);
+    Stream* resolved = simulator.resolve(stream);
     if (resolved == nullptr) return cudaErrorInvalidResourceHandle;
+    // So does the real one, although it only asks.
+    if (resolved->capture) {
+      resolved->capture->is_broken = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
     *device = resolved->device;
     return cudaSuccess;
   });
@@ -426,38 +431,12 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  return call("cudaEventRecord", [event, stream](Simulator& simulator) {
-    Stream* resolved = simulator.resolve(stream);
-    Event* found = simulator.find_event(event);
-    if (resolved == nullptr || found == nullptr) return cudaErrorInvalidResourceHandle;
-    if (found->device != resolved->device) {
-      simulator.faults().add(FaultKind::kWrongDevice,
-                             "an event is recorded on a stream of another device");
-      return cudaErrorInvalidResourceHandle;
-    }
-    if (found->green_context != resolved->green_context) {
-      simulator.faults().add(FaultKind::kWrongDevice,
-                             "an event is recorded on a stream of another context");
-      return cudaErrorInvalidResourceHandle;
-    }
-    found->captured = resolved->capture.has_value();
-    if (found->captured) return cudaSuccess;
-    found->recorded = simulator.scheduler().enqueue(*resolved, {}, [] {});
-    found->clock = resolved->clock;
-    return cudaSuccess;
-  });
+  return call("cudaEventRecord",
+              [event, stream](Simulator& simulator) { return simulator.record(event, stream); });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return call("cudaEventQuery", [event](Simulator& simulator) {
-    const Event* found = simulator.find_event(event);
-    if (found == nullptr) return cudaErrorInvalidResourceHandle;
-    if (!found->recorded) return cudaSuccess;
-    simulator.scheduler().run_some();
-    if (!simulator.scheduler().is_complete(*found->recorded)) return cudaErrorNotReady;
-    simulator.wait(*found);
-    return cudaSuccess;
-  });
+  return call("cudaEventQuery", [event](Simulator& simulator) { return simulator.query(event); });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

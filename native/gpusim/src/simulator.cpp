@@ -257,6 +257,36 @@ Event* Simulator::find_event(cudaEvent_t handle) {
   return nullptr;
 }
 
+cudaError_t Simulator::record(cudaEvent_t handle, cudaStream_t stream_handle) {
+  Stream* stream = resolve(stream_handle);
+  Event* event = find_event(handle);
+  if (stream == nullptr || event == nullptr) return cudaErrorInvalidResourceHandle;
+  if (event->device != stream->device || event->green_context != stream->green_context) {
+    faults_.add(FaultKind::kWrongDevice,
+                event->device != stream->device
+                    ? "an event is recorded on a stream of another device"
+                    : "an event is recorded on a stream of another context");
+    return cudaErrorInvalidResourceHandle;
+  }
+  event->captured = stream->capture.has_value();
+  if (event->captured) return cudaSuccess;
+  event->recorded = scheduler_->enqueue(*stream, {}, [] {});
+  event->clock = stream->clock;
+  return cudaSuccess;
+}
+
+cudaError_t Simulator::query(cudaEvent_t handle) {
+  const Event* event = find_event(handle);
+  if (event == nullptr) return cudaErrorInvalidResourceHandle;
+  if (event->captured) return cudaErrorCapturedEvent;
+  if (!allows_unsafe_call()) return cudaErrorStreamCaptureUnsupported;
+  if (!event->recorded) return cudaSuccess;
+  scheduler_->run_some();
+  if (!scheduler_->is_complete(*event->recorded)) return cudaErrorNotReady;
+  wait(*event);
+  return cudaSuccess;
+}
+
 void Simulator::check_exists(const Access& access, const std::string& what) {
   if (access.size == 0 || !memory_->is_simulated(access.begin)) return;
   const Allocation* allocation = memory_->find(access.begin);

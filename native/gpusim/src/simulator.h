@@ -99,6 +99,8 @@ class Simulator {
   bool destroy_green_context(uintptr_t handle);
   uintptr_t new_handle() { return next_handle_ += 16; }
   Event* find_event(cudaEvent_t handle);
+  cudaError_t record(cudaEvent_t handle, cudaStream_t stream);
+  cudaError_t query(cudaEvent_t handle);
 
   // Enqueues work that touches `accesses`; reports freed, foreign or unordered memory at once.
   Point enqueue(Stream& stream, const std::string& what, const std::vector<Access>& accesses,
