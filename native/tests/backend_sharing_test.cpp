@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "backend_fixture.h"
+#include "named_engines.h"
 
 using testing::Each;
 
@@ -27,6 +28,10 @@ class BackendSharing : public BackendTest {
     handles_.clear();
   }
   static size_t engines() { return gpusim::live().engines; }
+  static std::string named_blob(const std::string& key) {
+    const std::string more = R"(,"engine_key":")" + key + R"(")";
+    return BlobBuilder().metadata(metadata({"input_0"}, {"output_0"}, more)).engine("").build();
+  }
   std::string streamed() { return blob("streamed", metadata({"input_0"}, {"output_0"})); }
 
   std::vector<et::DelegateHandle*> handles_;
@@ -126,6 +131,32 @@ TEST_F(BackendSharing, LoadsAtOnceOfOneEngineCostOne) {
     if (call == "IRuntime::deserializeCudaEngine") ++deserialized;
   }
   EXPECT_EQ(deserialized, 1U);
+}
+
+TEST_F(BackendSharing, NamedEnginesAreOnTheHostOneAtATime) {
+  NamedEngines engines(NamedEngines::Loader::kFile);
+  const std::string plan = read_plan_file("add_one");
+  size_t largest = 0;
+  for (int i = 0; i < 3; ++i) {
+    const std::string engine = plan + std::string(static_cast<size_t>(100'000 * (i + 1)), '\0');
+    largest = std::max(largest, engine.size());
+    engines.add("tensorrt_engine_" + std::to_string(i), engine);
+  }
+  named_data_ = &engines;
+  for (int i = 0; i < 3; ++i) add(named_blob("tensorrt_engine_" + std::to_string(i)));
+  EXPECT_EQ(BackendSharing::engines(), 3U);
+  EXPECT_EQ(engines.peak(), largest);
+  EXPECT_EQ(engines.live(), 0U);
+}
+
+TEST_F(BackendSharing, MethodsThatNameOneEngineShareIt) {
+  NamedEngines engines(NamedEngines::Loader::kMapped);
+  engines.add("tensorrt_engine_a", read_plan_file("add_one"));
+  named_data_ = &engines;
+  add(named_blob("tensorrt_engine_a"));
+  add(named_blob("tensorrt_engine_a"));
+  add(add_one_blob());
+  EXPECT_EQ(BackendSharing::engines(), 1U) << "inline or named is no difference";
 }
 
 TEST_F(BackendSharing, ARefusedEngineIsNotRemembered) {

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "backend_fixture.h"
+#include "named_engines.h"
 
 using executorch::extension::cuda::CallerStreamGuard;
 using testing::ElementsAre;
@@ -14,11 +15,15 @@ using testing::ElementsAre;
 namespace {
 
 std::atomic<size_t> allocations{0};
+std::atomic<size_t> allocated_bytes{0};
 thread_local bool counting = false;
 
 void* allocate(size_t size) {
   // What the simulator allocates stands for the GPU's own doing.
-  if (counting && !gpusim::is_in_call()) ++allocations;
+  if (counting && !gpusim::is_in_call()) {
+    ++allocations;
+    allocated_bytes += size;
+  }
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
@@ -72,6 +77,24 @@ TEST_F(SteadyState, TheCounterCounts) {
   auto kept = std::make_unique<int>(1);
   counting = false;
   EXPECT_GT(allocations, 0U);
+}
+
+TEST_F(SteadyState, LoadingAMappedNamedEngineCopiesNothing) {
+  NamedEngines engines(NamedEngines::Loader::kMapped);
+  constexpr size_t kLarge = size_t{8} << 20;
+  engines.add("tensorrt_engine_a", read_plan_file("add_one") + std::string(kLarge, '\0'));
+  named_data_ = &engines;
+  const std::string blob_bytes =
+      BlobBuilder()
+          .metadata(metadata({"input_0"}, {"output_0"}, R"(,"engine_key":"tensorrt_engine_a")"))
+          .engine("")
+          .build();
+  allocated_bytes = 0;
+  counting = true;
+  const Error error = load(blob_bytes);
+  counting = false;
+  ASSERT_EQ(error, Error::Ok);
+  EXPECT_LT(allocated_bytes, size_t{64} << 10);
 }
 
 TEST_F(SteadyState, ADeviceResidentExecuteUnderAGuard) {
