@@ -162,6 +162,18 @@ TEST_F(BackendFailures, ARefusedEnqueueSaysWhatTheReasonsAre) {
   EXPECT_THAT(errors(), testing::HasSubstr("green context"));
 }
 
+TEST_F(BackendFailures, AfterAnErrorTheContextIsToldEverythingAgain) {
+  ASSERT_EQ(load_add_one(), Error::Ok);
+  const auto input = TestTensor::floats(kShape, 1.0F, Place::kDevice);
+  TestTensor output(ScalarType::Float, kShape, Place::kDevice);
+  gpusim::fail_call("IExecutionContext::inferShapes", 1);
+  EXPECT_EQ(execute({input.get(), &output}), Error::InvalidState);
+  gpusim::clear_calls();
+  EXPECT_EQ(execute({input.get(), &output}), Error::Ok);
+  EXPECT_THAT(gpusim::calls(), testing::Contains("IExecutionContext::setInputShape"));
+  EXPECT_THAT(gpusim::calls(), testing::Contains("IExecutionContext::inferShapes"));
+}
+
 TEST_F(BackendFailures, OutOfMemoryIsToldApart) {
   for (const bool pools : {true, false}) {
     gpusim::Settings settings;

@@ -1,5 +1,7 @@
 // Engines that are loaded twice: there once, and gone with the last user.
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <thread>
 
 #include "backend_fixture.h"
@@ -131,6 +133,20 @@ TEST_F(BackendSharing, LoadsAtOnceOfOneEngineCostOne) {
     if (call == "IRuntime::deserializeCudaEngine") ++deserialized;
   }
   EXPECT_EQ(deserialized, 1U);
+}
+
+TEST_F(BackendSharing, ALoadWaitsForTheSameEnginesLoadOnAnotherThread) {
+  gpusim::hold_call("IRuntime::deserializeCudaEngine");
+  const auto load_on_thread = [this] {
+    return std::async(std::launch::async, [this] { return load_one_more(add_one_blob()); });
+  };
+  auto first = load_on_thread();
+  gpusim::wait_for_held_call();
+  auto second = load_on_thread();
+  EXPECT_EQ(second.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  gpusim::release_held_call();
+  handles_ = {first.get(), second.get()};
+  EXPECT_EQ(engines(), 1U);
 }
 
 TEST_F(BackendSharing, NamedEnginesAreOnTheHostOneAtATime) {

@@ -398,6 +398,7 @@ class Runtime final : public nvinfer1::IRuntime {
 
   nvinfer1::ICudaEngine* deserializeCudaEngine(void const* blob,
                                                std::size_t size) noexcept override {
+    pause_if_held("IRuntime::deserializeCudaEngine");
     Simulator& simulator = Simulator::instance();
     const gpusim::Lock lock(simulator.mutex());
     if (!enter(simulator, "IRuntime::deserializeCudaEngine")) return nullptr;
