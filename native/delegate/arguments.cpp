@@ -71,7 +71,7 @@ Status check_bounds(const TensorDescription& description, const Tensor& tensor) 
 }
 
 Status locate_argument(const TensorDescription& description, const Tensor& tensor,
-                       const DeviceTraits& traits, BoundArgument& bound) {
+                       const DeviceTraits& traits, const DriverApi& driver, BoundArgument& bound) {
   bound.caller_memory = tensor.mutable_data_ptr();
   bound.bytes = tensor.nbytes();
   bound.address = nullptr;
@@ -81,7 +81,7 @@ Status locate_argument(const TensorDescription& description, const Tensor& tenso
     if (bound.bytes == 0 || !description.is_input) return {};
     return wrong(description, "has no memory");
   }
-  auto location = locate(bound.caller_memory, traits);
+  auto location = locate(bound.caller_memory, traits, driver);
   if (!location.ok()) {
     Failure& failure = location.failure();
     return Failure{failure.code, (description.is_input ? "input " : "output ") + description.name +
@@ -92,10 +92,10 @@ Status locate_argument(const TensorDescription& description, const Tensor& tenso
 }
 
 Status check_input(const Signature& signature, size_t index, const Tensor& tensor,
-                   const DeviceTraits& traits, BoundArgument& bound) {
+                   const DeviceTraits& traits, const DriverApi& driver, BoundArgument& bound) {
   const TensorDescription& description = signature.inputs[index];
   Status status = check_bounds(description, tensor);
-  if (status.ok()) status = locate_argument(description, tensor, traits, bound);
+  if (status.ok()) status = locate_argument(description, tensor, traits, driver, bound);
   if (!status.ok() || !signature.is_written[index]) return status;
   // The engine writes into this memory and the caller must see it: a staged copy would be lost.
   if (bound.bytes == 0) return wrong(description, "is written by the engine and must not be empty");
@@ -114,8 +114,8 @@ Shape shape_of(const Tensor& tensor) {
   return shape;
 }
 
-Status check_arguments(const Signature& signature, const DeviceTraits& traits, Arguments arguments,
-                       ContextSlot& slot) {
+Status check_arguments(const Signature& signature, const DeviceTraits& traits,
+                       const DriverApi& driver, Arguments arguments, ContextSlot& slot) {
   const size_t inputs = signature.inputs.size();
   const size_t expected = inputs + signature.outputs.size();
   if (arguments.size() != expected) {
@@ -132,8 +132,9 @@ Status check_arguments(const Signature& signature, const DeviceTraits& traits, A
     const Tensor& tensor = value->toTensor();
     Status status = check_tensor(description, tensor);
     if (!status.ok()) return status;
-    status = is_input ? check_input(signature, i, tensor, traits, slot.inputs()[i])
-                      : locate_argument(description, tensor, traits, slot.outputs()[i - inputs]);
+    status = is_input
+                 ? check_input(signature, i, tensor, traits, driver, slot.inputs()[i])
+                 : locate_argument(description, tensor, traits, driver, slot.outputs()[i - inputs]);
     if (!status.ok()) return status;
   }
   return {};

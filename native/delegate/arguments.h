@@ -6,6 +6,7 @@
 #include <executorch/runtime/core/span.h>
 
 #include "device_traits.h"
+#include "driver_api.h"
 #include "failure.h"
 #include "signature.h"
 
@@ -18,8 +19,8 @@ using Arguments = executorch::runtime::Span<executorch::runtime::EValue*>;
 // Fills in where each argument's memory is (ContextSlot::inputs and ::outputs). Fails with
 // InvalidArgument, naming the tensor, when an argument is missing or left over, is no tensor, or
 // has a type, rank, size or layout that the engine does not take.
-Status check_arguments(const Signature& signature, const DeviceTraits& traits, Arguments arguments,
-                       ContextSlot& slot);
+Status check_arguments(const Signature& signature, const DeviceTraits& traits,
+                       const DriverApi& driver, Arguments arguments, ContextSlot& slot);
 
 Shape shape_of(const executorch::aten::Tensor& tensor);
 

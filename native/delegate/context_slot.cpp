@@ -8,23 +8,22 @@
 
 namespace linkcheck::trt {
 
-ContextSlot::ContextSlot(std::unique_ptr<EngineContext> context, CudaEvent done,
+ContextSlot::ContextSlot(std::unique_ptr<EngineContext> context, const DriverApi& driver,
                          const Signature& signature)
     : input_staging_(signature.inputs.size()),
       output_staging_(signature.outputs.size()),
-      done_(std::move(done)),
+      done_(driver),
       context_(std::move(context)),
       inputs_(signature.inputs.size()),
       outputs_(signature.outputs.size()) {}
 
 Outcome<std::unique_ptr<ContextSlot>> ContextSlot::create(Engine& engine,
-                                                          const Signature& signature) {
-  auto done = CudaEvent::create();
-  if (!done.ok()) return std::move(done.failure());
+                                                          const Signature& signature,
+                                                          const DriverApi& driver) {
   auto context = engine.create_context();
   if (!context.ok()) return std::move(context.failure());
   return std::unique_ptr<ContextSlot>(
-      new ContextSlot(std::move(context.value()), std::move(done.value()), signature));
+      new ContextSlot(std::move(context.value()), driver, signature));
 }
 
 ContextSlot::~ContextSlot() {
@@ -37,6 +36,9 @@ ContextSlot::~ContextSlot() {
 Status ContextSlot::settle() {
   Status status;
   if (left_ == Left::kEvent) status = done_.wait();
+  // The event is of no use when its green context is gone; the device can be waited for all the
+  // same.
+  if (!status.ok()) left_ = Left::kUnknown;
   if (left_ == Left::kUnknown) {
     status = cuda_status(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
@@ -48,10 +50,19 @@ Status ContextSlot::settle() {
   return status;
 }
 
-Status ContextSlot::leave_running(cudaStream_t stream) {
-  Status status = done_.record(stream);
+Status ContextSlot::leave_running(cudaStream_t stream, CUcontext context) {
+  Status status = done_.record(stream, context);
   if (status.ok()) left_ = Left::kEvent;
   return status;
+}
+
+void ContextSlot::forget_configuration() {
+  for (auto* list : {&inputs_, &outputs_}) {
+    for (BoundArgument& argument : *list) {
+      argument.known_shape.reset();
+      argument.known_address = nullptr;
+    }
+  }
 }
 
 void ContextSlot::drain(cudaStream_t stream) noexcept {

@@ -8,9 +8,10 @@
 #include <cuda_runtime_api.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "cuda_event.h"
+#include "completion_event.h"
 #include "engine.h"
 #include "memory_location.h"
 #include "staging_buffer.h"
@@ -24,11 +25,16 @@ struct BoundArgument {
   MemoryLocation location = MemoryLocation::kHost;
   size_t bytes = 0;
   void* address = nullptr;  // what TensorRT reads or writes
+
+  // What the context was told last, so that it need not be told again.
+  std::optional<Shape> known_shape;
+  void* known_address = nullptr;
 };
 
 class ContextSlot {
  public:
-  static Outcome<std::unique_ptr<ContextSlot>> create(Engine& engine, const Signature& signature);
+  static Outcome<std::unique_ptr<ContextSlot>> create(Engine& engine, const Signature& signature,
+                                                      const DriverApi& driver);
   ~ContextSlot();
   ContextSlot(const ContextSlot&) = delete;
   ContextSlot& operator=(const ContextSlot&) = delete;
@@ -37,9 +43,13 @@ class ContextSlot {
   // next call: the context is never taken for idle on a guess.
   Status settle();
   // Notes that work is left on `stream`, to be waited for by settle().
-  Status leave_running(cudaStream_t stream);
+  Status leave_running(cudaStream_t stream, CUcontext context);
   // Waits for `stream` after an error; if that fails, the next settle() waits for the whole device.
   void drain(cudaStream_t stream) noexcept;
+  // Notes that a graph may run the context's work at any time from now on.
+  void leave_to_graph() { left_ = Left::kUnknown; }
+  // Nothing that the context was told before counts: after an error it may know a part only.
+  void forget_configuration();
 
   EngineContext& context() { return *context_; }
   std::vector<BoundArgument>& inputs() { return inputs_; }
@@ -52,12 +62,13 @@ class ContextSlot {
  private:
   enum class Left { kNothing, kEvent, kUnknown };
 
-  ContextSlot(std::unique_ptr<EngineContext> context, CudaEvent done, const Signature& signature);
+  ContextSlot(std::unique_ptr<EngineContext> context, const DriverApi& driver,
+              const Signature& signature);
 
   std::vector<StagingBuffer> input_staging_;
   std::vector<StagingBuffer> output_staging_;
   StagingBuffer placeholder_;
-  CudaEvent done_;
+  CompletionEvent done_;
   std::unique_ptr<EngineContext> context_;
   std::vector<BoundArgument> inputs_;
   std::vector<BoundArgument> outputs_;

@@ -118,7 +118,9 @@ Outcome<TensorDescription> describe(const nvinfer1::ICudaEngine& engine, int32_t
   return tensor;
 }
 
-Status apply_budget(nvinfer1::ICudaEngine& engine, std::optional<int64_t> requested) {
+// Fills in what was applied: nothing when the engine streams no weights.
+Status apply_budget(nvinfer1::ICudaEngine& engine, std::optional<int64_t> requested,
+                    std::optional<int64_t>& effective) {
   const int64_t streamable = engine.getStreamableWeightsSize();
   if (streamable <= 0) {
     if (requested) {
@@ -144,6 +146,7 @@ Status apply_budget(nvinfer1::ICudaEngine& engine, std::optional<int64_t> reques
          "TensorRTBackend::init: weight-streaming budget %lld of %lld bytes, scratch %lld bytes",
          static_cast<long long>(budget), static_cast<long long>(streamable),
          static_cast<long long>(engine.getWeightStreamingScratchMemorySize()));
+  effective = budget;
   return {};
 }
 
@@ -154,6 +157,8 @@ struct Engine::State {
   std::unique_ptr<nvinfer1::IRuntime> runtime;
   std::unique_ptr<nvinfer1::ICudaEngine> engine;
   std::vector<TensorDescription> tensors;
+  std::optional<int64_t> budget;  // nothing: it streams no weights
+  bool budget_is_automatic = false;
 };
 
 struct EngineContext::State {
@@ -174,7 +179,8 @@ Outcome<std::shared_ptr<Engine>> Engine::load(const void* data, size_t size,
                    "TensorRT refused the engine: it is damaged, or made by another TensorRT "
                    "version or for another GPU (the lines above say which)"};
   }
-  Status status = apply_budget(*state->engine, budget);
+  Status status = apply_budget(*state->engine, budget, state->budget);
+  state->budget_is_automatic = !budget;
   if (!status.ok()) return std::move(status.failure());
   for (int32_t i = 0; i < state->engine->getNbIOTensors(); ++i) {
     auto tensor = describe(*state->engine, i);
@@ -185,6 +191,13 @@ Outcome<std::shared_ptr<Engine>> Engine::load(const void* data, size_t size,
 }
 
 const std::vector<TensorDescription>& Engine::tensors() const { return state_->tensors; }
+
+bool Engine::has_budget(std::optional<int64_t> requested) const {
+  if (!state_->budget) return true;
+  // What TensorRT chose once it would choose from other free memory now.
+  if (!requested) return state_->budget_is_automatic;
+  return std::min(*requested, state_->engine->getStreamableWeightsSize()) == *state_->budget;
+}
 
 Outcome<std::unique_ptr<EngineContext>> Engine::create_context() {
   auto state = std::make_unique<EngineContext::State>();

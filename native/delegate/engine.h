@@ -56,6 +56,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   const std::vector<TensorDescription>& tensors() const;
+  // Whether a load with this budget would give the same engine.
+  bool has_budget(std::optional<int64_t> requested) const;
   Outcome<std::unique_ptr<EngineContext>> create_context();
 
   // Whether TensorRT can be used at all in this process.

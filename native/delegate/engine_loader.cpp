@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device_scope.h"
+#include "engine_cache.h"
 
 namespace linkcheck::trt {
 namespace {
@@ -94,12 +95,16 @@ Outcome<LoadedEngine::Parts> load_engine(BackendInitContext& context, FreeableBu
     if (!status.ok()) return std::move(status.failure());
   }
 
-  DeviceScope device(blob.device_id);
-  if (!device.status().ok()) return std::move(device.status().failure());
   LoadedEngine::Parts parts;
+  auto driver = DriverApi::load();
+  if (!driver.ok()) return std::move(driver.failure());
+  parts.driver = driver.value();
+  DeviceScope device(blob.device_id, parts.driver);
+  if (!device.status().ok()) return std::move(device.status().failure());
   parts.options = options.value();
   parts.traits = read_device_traits(blob.device_id);
-  auto engine = Engine::load(blob.engine, blob.engine_size, parts.options.weight_streaming_budget);
+  auto engine = EngineCache::instance().load(blob.engine, blob.engine_size, blob.device_id,
+                                             parts.options.weight_streaming_budget);
   if (!engine.ok()) {
     Failure& failure = engine.failure();
     if (failure.code == Error::DelegateInvalidCompatibility && !blob.hardware_compatible) {
@@ -108,15 +113,20 @@ Outcome<LoadedEngine::Parts> load_engine(BackendInitContext& context, FreeableBu
     return std::move(failure);
   }
   parts.engine = std::move(engine.value());
+  auto primary = find_primary_context(parts.driver, blob.device_id);
+  if (!primary.ok()) return std::move(primary.failure());
+  parts.primary_context = primary.value();
   // The engine is on the device; two copies at once would double the peak while contexts are made.
   named_engine.Free();
   processed.Free();
   auto signature = resolve_signature(blob.bindings, blob.aliases, parts.engine->tensors());
   if (!signature.ok()) return std::move(signature.failure());
-  parts.signature = std::move(signature.value());
-  auto slot = ContextSlot::create(*parts.engine, parts.signature);
-  if (!slot.ok()) return std::move(slot.failure());
-  parts.contexts = std::make_unique<ContextPool>(std::move(slot.value()));
+  parts.signature = std::make_unique<const Signature>(std::move(signature.value()));
+  parts.contexts =
+      std::make_unique<ContextPool>(parts.engine, *parts.signature, parts.driver,
+                                    parts.options.max_contexts, parts.options.waits_for_context);
+  Status first = parts.contexts->make_first();
+  if (!first.ok()) return std::move(first.failure());
   return parts;
 }
 

@@ -19,29 +19,39 @@ Failure invalid_state(const std::string& what) { return {Error::InvalidState, wh
 
 }  // namespace
 
-Execution::Execution(const Signature& signature, const DeviceTraits& traits, ContextSlot& slot,
-                     cudaStream_t stream, bool may_return_early)
+Execution::Execution(const Signature& signature, const DeviceTraits& traits,
+                     const DriverApi& driver, ContextSlot& slot, const StreamSelection& selection,
+                     Completion completion)
     : signature_(signature),
       traits_(traits),
+      driver_(driver),
       slot_(slot),
-      stream_(stream),
-      may_return_early_(may_return_early) {}
+      stream_(selection.stream),
+      stream_context_(selection.context),
+      completion_(completion) {}
 
 Status Execution::run(Arguments arguments) {
   try {
     Status status = run_steps(arguments);
-    if (!status.ok() && enqueued_) slot_.drain(stream_);
+    if (!status.ok()) clean_up();
     return status;
   } catch (...) {
     // No memory, not even to say what failed. The caller's tensors may still be in use all the
     // same.
-    if (enqueued_) slot_.drain(stream_);
+    clean_up();
     throw;
   }
 }
 
+void Execution::clean_up() noexcept {
+  slot_.forget_configuration();
+  // What was captured does not run, and a wait would only break the caller's capture.
+  if (enqueued_ && completion_ != Completion::kByGraph) slot_.drain(stream_);
+}
+
 Status Execution::run_steps(Arguments arguments) {
-  Status status = check_arguments(signature_, traits_, arguments, slot_);
+  Status status = check_arguments(signature_, traits_, driver_, arguments, slot_);
+  if (status.ok() && completion_ == Completion::kByGraph) status = check_capturable();
   if (status.ok()) status = slot_.settle();
   const size_t inputs = signature_.inputs.size();
   for (size_t i = 0; status.ok() && i < inputs; ++i) {
@@ -57,11 +67,28 @@ Status Execution::run_steps(Arguments arguments) {
   return status;
 }
 
+Status Execution::check_capturable() const {
+  for (const auto* list : {&slot_.inputs(), &slot_.outputs()}) {
+    for (const BoundArgument& bound : *list) {
+      if (bound.caller_memory == nullptr || bound.location == MemoryLocation::kDevice) continue;
+      return Failure{Error::NotSupported,
+                     "the stream is being captured, and a tensor is in host memory: a graph takes "
+                     "tensors in device memory only"};
+    }
+  }
+  return {};
+}
+
 Status Execution::bind_input(size_t index, const Tensor& tensor) {
   const TensorDescription& description = signature_.inputs[index];
   BoundArgument& bound = slot_.inputs()[index];
-  if (!slot_.context().set_input_shape(description, shape_of(tensor))) {
-    return invalid_state("TensorRT refused the shape of input " + description.name);
+  const Shape shape = shape_of(tensor);
+  if (bound.known_shape != shape) {
+    if (!slot_.context().set_input_shape(description, shape)) {
+      return invalid_state("TensorRT refused the shape of input " + description.name);
+    }
+    bound.known_shape = shape;
+    shapes_changed_ = true;
   }
   Status status = stage(slot_.input_staging(index), bound);
   if (status.ok() && bound.bytes > 0 && bound.location == MemoryLocation::kHost) {
@@ -72,6 +99,8 @@ Status Execution::bind_input(size_t index, const Tensor& tensor) {
 }
 
 Status Execution::infer_shapes() {
+  if (!shapes_changed_) return {};
+  for (BoundArgument& bound : slot_.outputs()) bound.known_shape.reset();
   if (slot_.context().infer_shapes()) return {};
   return invalid_state("TensorRT could not infer the output shapes");
 }
@@ -94,11 +123,15 @@ Status Execution::bind_alias(size_t index) {
 
 Status Execution::resize_output(size_t index, Tensor& tensor) {
   const TensorDescription& description = signature_.outputs[index];
-  const Shape shape = slot_.context().shape_of(description);
-  if (!bytes_of(shape, description.element_size)) {
-    return invalid_state("TensorRT does not know the shape of output " + description.name);
-  }
   BoundArgument& bound = slot_.outputs()[index];
+  if (!bound.known_shape) {
+    const Shape inferred = slot_.context().shape_of(description);
+    if (!bytes_of(inferred, description.element_size)) {
+      return invalid_state("TensorRT does not know the shape of output " + description.name);
+    }
+    bound.known_shape = inferred;
+  }
+  const Shape& shape = *bound.known_shape;
   // check_arguments lets this difference of ranks pass: one element either way.
   const bool scalar = tensor.dim() == 0 && shape.rank == 1 && shape.sizes[0] == 1;
   if (!scalar) {
@@ -133,15 +166,21 @@ Status Execution::stage(StagingBuffer& staging, BoundArgument& bound) {
   const size_t bytes = bound.bytes == 0 ? 1 : bound.bytes;
   if (!buffer.holds(bytes)) {
     enqueued_ = true;
-    Status status = buffer.reserve(bytes, stream_, traits_.memory_pools);
+    // Memory of a graph's own would be gone with its first run.
+    const bool ordered = traits_.memory_pools && completion_ != Completion::kByGraph;
+    Status status = buffer.reserve(bytes, stream_, ordered);
     if (!status.ok()) return status;
   }
   bound.address = buffer.data();
   return {};
 }
 
-Status Execution::set_address(const TensorDescription& tensor, const BoundArgument& bound) {
-  if (slot_.context().set_address(tensor, bound.address)) return {};
+Status Execution::set_address(const TensorDescription& tensor, BoundArgument& bound) {
+  if (bound.known_address == bound.address) return {};
+  if (slot_.context().set_address(tensor, bound.address)) {
+    bound.known_address = bound.address;
+    return {};
+  }
   return invalid_state("TensorRT refused the address of " + tensor.name);
 }
 
@@ -168,7 +207,13 @@ Status Execution::copy_outputs() {
 }
 
 Status Execution::finish() {
-  if (may_return_early_ && !host_waits_) return slot_.leave_running(stream_);
+  if (completion_ == Completion::kByGraph) {
+    slot_.leave_to_graph();
+    return {};
+  }
+  if (completion_ == Completion::kEarly && !host_waits_) {
+    return slot_.leave_running(stream_, stream_context_);
+  }
   return cuda_status(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
 }
 

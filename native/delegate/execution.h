@@ -14,18 +14,25 @@
 
 namespace linkcheck::trt {
 
+// When the results are there.
+enum class Completion {
+  kOnReturn,
+  kEarly,   // may be on their way on return, if no host memory waits for them
+  kByGraph  // whenever the graph that the stream is captured into runs; all memory is the device's
+};
+
 class Execution {
  public:
-  // `may_return_early`: results may still be on their way on return, if no host memory waits for
-  // them.
-  Execution(const Signature& signature, const DeviceTraits& traits, ContextSlot& slot,
-            cudaStream_t stream, bool may_return_early);
+  Execution(const Signature& signature, const DeviceTraits& traits, const DriverApi& driver,
+            ContextSlot& slot, const StreamSelection& selection, Completion completion);
 
   // Throws std::bad_alloc only, and then, too, nothing is still running.
   Status run(Arguments arguments);
 
  private:
   Status run_steps(Arguments arguments);
+  void clean_up() noexcept;
+  Status check_capturable() const;
   Status bind_input(size_t index, const executorch::aten::Tensor& tensor);
   Status infer_shapes();
   Status bind_output(size_t index, executorch::aten::Tensor& tensor);
@@ -34,7 +41,7 @@ class Execution {
   Status resize_output(size_t index, executorch::aten::Tensor& tensor);
   // Device memory for a tensor that is in host memory, or empty.
   Status stage(StagingBuffer& staging, BoundArgument& bound);
-  Status set_address(const TensorDescription& tensor, const BoundArgument& bound);
+  Status set_address(const TensorDescription& tensor, BoundArgument& bound);
   Status enqueue();
   Status copy_outputs();
   Status finish();
@@ -42,9 +49,12 @@ class Execution {
 
   const Signature& signature_;
   const DeviceTraits& traits_;
+  const DriverApi& driver_;
   ContextSlot& slot_;
   const cudaStream_t stream_;
-  const bool may_return_early_;
+  const CUcontext stream_context_;
+  const Completion completion_;
+  bool shapes_changed_ = false;
   bool enqueued_ = false;    // something of this call may be running
   bool host_waits_ = false;  // host memory is read or written by this call's work
 };

@@ -2,6 +2,7 @@
 
 #include <executorch/runtime/platform/log.h>
 
+#include "capture_scope.h"
 #include "device_scope.h"
 #include "execution.h"
 #include "stream_selection.h"
@@ -10,7 +11,7 @@ namespace linkcheck::trt {
 
 LoadedEngine::Parts::~Parts() {
   if (engine == nullptr && contexts == nullptr) return;
-  DeviceScope device(traits.device);
+  DeviceScope device(traits.device, driver, primary_context);
   if (!device.status().ok()) {
     // Freed all the same: CUDA finds most things by their address, and to keep them would be a leak
     // for sure.
@@ -21,14 +22,28 @@ LoadedEngine::Parts::~Parts() {
 }
 
 Status LoadedEngine::execute(Arguments arguments) {
-  DeviceScope device(parts_.traits.device);
+  DeviceScope device(parts_.traits.device, parts_.driver, parts_.primary_context);
   if (!device.status().ok()) return std::move(device.status());
-  const StreamSelection selection = select_stream();
-  Status status = check_stream(selection, parts_.traits.device);
+  StreamSelection selection = select_stream();
+  Status status =
+      check_stream(selection, parts_.traits.device, parts_.primary_context, parts_.driver);
   if (!status.ok()) return status;
-  const ContextPool::Lease lease = parts_.contexts->acquire(selection.stream);
-  Execution execution(parts_.signature, parts_.traits, lease.slot(), selection.stream,
-                      selection.chosen_by_caller && parts_.options.async_return);
+  const bool may_return_early = selection.chosen_by_caller && parts_.options.async_return;
+  if (selection.capturing && !may_return_early) {
+    return Failure{Error::NotSupported,
+                   "the stream is being captured, so results cannot be ready on return: choose it "
+                   "with CallerStreamGuard, and leave async_return on"};
+  }
+  // Making a context or waiting for one is not the capture's business.
+  const CaptureScope capture(selection.capturing);
+  auto lease = parts_.contexts->acquire(StreamKey(selection.stream));
+  if (!lease.ok()) return std::move(lease.failure());
+  if (selection.capturing) lease.value().keep_for_graph();
+  Execution execution(*parts_.signature, parts_.traits, parts_.driver, lease.value().slot(),
+                      selection,
+                      selection.capturing ? Completion::kByGraph
+                      : may_return_early  ? Completion::kEarly
+                                          : Completion::kOnReturn);
   return execution.run(arguments);
 }
 

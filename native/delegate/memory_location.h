@@ -4,6 +4,7 @@
 #include <string>
 
 #include "device_traits.h"
+#include "driver_api.h"
 #include "failure.h"
 
 namespace linkcheck::trt {
@@ -15,6 +16,7 @@ enum class MemoryLocation {
 };
 
 // Fails with InvalidArgument, naming both devices, when the memory belongs to another GPU.
-Outcome<MemoryLocation> locate(const void* pointer, const DeviceTraits& traits);
+Outcome<MemoryLocation> locate(const void* pointer, const DeviceTraits& traits,
+                               const DriverApi& driver);
 
 }  // namespace linkcheck::trt

@@ -19,6 +19,9 @@ using executorch::runtime::Span;
 
 constexpr char kBudgetKey[] = "weight_streaming_budget";
 constexpr char kAsyncReturnKey[] = "async_return";
+constexpr char kMaxContextsKey[] = "max_contexts";
+constexpr char kOnExhaustedKey[] = "on_exhausted";
+constexpr int kMostContexts = 1024;
 
 Failure invalid(const char* key, const std::string& what) {
   return {Error::InvalidProgram, std::string(key) + " " + what};
@@ -33,6 +36,31 @@ const OptionValue* find_option(Span<const BackendOption> options, std::string_vi
   return nullptr;
 }
 
+std::string_view text_of(const std::array<char, kMaxOptionValueLength>& characters) {
+  return {characters.data(), strnlen(characters.data(), characters.size())};
+}
+
+Status read_max_contexts(const OptionValue* value, size_t& contexts) {
+  if (value == nullptr) return {};
+  const int* number = std::get_if<int>(value);
+  if (number == nullptr || *number < 1 || *number > kMostContexts) {
+    return invalid(kMaxContextsKey, "is no number from 1 to " + std::to_string(kMostContexts));
+  }
+  contexts = static_cast<size_t>(*number);
+  return {};
+}
+
+Status read_on_exhausted(const OptionValue* value, bool& waits) {
+  if (value == nullptr) return {};
+  const auto* characters = std::get_if<std::array<char, kMaxOptionValueLength>>(value);
+  const std::string_view text = characters == nullptr ? "" : text_of(*characters);
+  if (text != "wait" && text != "error") {
+    return invalid(kOnExhaustedKey, "is neither \"wait\" nor \"error\"");
+  }
+  waits = text == "wait";
+  return {};
+}
+
 // Nothing when the option is absent, or empty: an empty text is how a caller with a fixed set of
 // options leaves one out.
 Outcome<std::optional<int64_t>> read_load_time_budget(const OptionValue* value) {
@@ -43,8 +71,7 @@ Outcome<std::optional<int64_t>> read_load_time_budget(const OptionValue* value) 
     if (*number < 0) return invalid(kBudgetKey, "is negative");
     return Budget{*number};
   }
-  const auto& characters = std::get<std::array<char, kMaxOptionValueLength>>(*value);
-  const std::string_view text(characters.data(), strnlen(characters.data(), characters.size()));
+  const auto text = text_of(std::get<std::array<char, kMaxOptionValueLength>>(*value));
   if (text.empty()) {
     ET_LOG(Error, "TensorRTBackend::init: load-time option %s is empty and ignored", kBudgetKey);
     return Budget{};
@@ -91,6 +118,11 @@ Outcome<Options> read_options(Span<const BackendOption> load_time,
     if (flag == nullptr) return invalid(kAsyncReturnKey, "is neither true nor false");
     options.async_return = *flag;
   }
+  Status status = read_max_contexts(find_option(load_time, kMaxContextsKey), options.max_contexts);
+  if (status.ok()) {
+    status = read_on_exhausted(find_option(load_time, kOnExhaustedKey), options.waits_for_context);
+  }
+  if (!status.ok()) return std::move(status.failure());
   return options;
 }
 

@@ -15,8 +15,12 @@ namespace linkcheck::trt {
 
 struct Options {
   std::optional<int64_t> weight_streaming_budget;  // bytes; nothing: TensorRT chooses
-  bool async_return =
-      true;  // execute may return with work in flight when the caller chose a stream
+  // execute may return with work in flight when the caller chose a stream.
+  bool async_return = true;
+  // How many executes of the engine may run side by side; each needs a context and its memory.
+  size_t max_contexts = 4;
+  // What an execute does when all of them are in use: wait its turn, or fail.
+  bool waits_for_context = true;
 };
 
 // A budget as text: decimal digits only, 0 to 2^63-1. Leading zeros are allowed; signs, spaces and

@@ -52,6 +52,10 @@ Applied apply(std::string_view name, std::string_view value, Flags& flags) {
     constexpr unsigned int kMost = std::numeric_limits<int>::max();
     return when(parse_number(value, kMost, flags.green_context_sms));
   }
+  if (name == "--device_io") {
+    flags.device_io = value != "false";
+    return when(value.empty() || value == "true" || value == "false");
+  }
   if (name == "--seed") {
     uint64_t seed = 0;
     if (!parse_number(value, std::numeric_limits<uint64_t>::max(), seed)) return Applied::kBadValue;
@@ -66,10 +70,13 @@ Applied apply(std::string_view name, std::string_view value, Flags& flags) {
 const char kUsage[] =
     "usage: executorch_runner --model_path=FILE.pte [--num_runs=N] [--method=NAME]\n"
     "                         [--inputs=FILE[,FILE...]] [--seed=N] [--green_context_sms=N]\n"
+    "                         [--device_io]\n"
     "Runs one method of an ExecuTorch program on a stream of its own and prints its outputs.\n"
     "Inputs are all ones, or random with --seed, or the raw element bytes of one file each.\n"
     "With --green_context_sms the stream is one of a green context with so many of the GPU's "
-    "SMs.\n";
+    "SMs.\n"
+    "With --device_io inputs are in device memory before the first run, and outputs must be, so "
+    "that no run waits.\n";
 
 std::variant<Flags, std::string> parse_flags(const std::vector<std::string>& arguments) {
   Flags flags;

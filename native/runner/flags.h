@@ -15,6 +15,7 @@ struct Flags {
   int num_runs = 1;
   std::vector<std::string> inputs;     // files of raw element bytes, one an input; empty: made up
   std::optional<uint64_t> seed;        // made-up inputs are random; nothing: all ones
+  bool device_io = false;              // inputs are put on the GPU, outputs must be there
   unsigned int green_context_sms = 0;  // 0: an ordinary stream
 };
 

@@ -45,9 +45,23 @@ EValue scalar_of(Tag tag, const std::string& name) {
   }
 }
 
+// A copy in the memory of a GPU, made by whoever is ExecuTorch's allocator for it.
+executorch::runtime::DeviceMemoryBuffer to_device(const std::vector<unsigned char>& bytes,
+                                                  int device, const std::string& name) {
+  using executorch::runtime::etensor::DeviceType;
+  const auto index = static_cast<executorch::runtime::etensor::DeviceIndex>(device);
+  auto buffer = require(executorch::runtime::DeviceMemoryBuffer::create(
+                            std::max<size_t>(bytes.size(), 1), DeviceType::CUDA, index),
+                        name);
+  require_ok(executorch::runtime::get_device_allocator(DeviceType::CUDA)
+                 ->copy_host_to_device(buffer.data(), bytes.data(), bytes.size(), index),
+             name);
+  return buffer;
+}
+
 }  // namespace
 
-Inputs::Inputs(const MethodMeta& meta, const Flags& flags) {
+Inputs::Inputs(const MethodMeta& meta, const Flags& flags, int device) {
   std::optional<std::mt19937_64> random;
   if (flags.seed) random.emplace(*flags.seed);
   size_t next_file = 0;
@@ -71,8 +85,15 @@ Inputs::Inputs(const MethodMeta& meta, const Flags& flags) {
       if (next_file == flags.inputs.size()) throw Problem("there is no file for " + name);
       bytes = read_file(flags.inputs[next_file++], info.nbytes());
     }
+    void* data = bytes.data();
+    if (flags.device_io) {
+      if (info.is_memory_planned()) {
+        throw Problem("--device_io: " + name + " is copied into a planned buffer by the runtime");
+      }
+      data = on_device_.emplace_back(to_device(bytes, device, name)).data();
+    }
     tensors_.push_back(executorch::extension::from_blob(
-        bytes.data(), {info.sizes().begin(), info.sizes().end()}, info.scalar_type()));
+        data, {info.sizes().begin(), info.sizes().end()}, info.scalar_type()));
     values_.emplace_back(*tensors_.back());
   }
   if (next_file < flags.inputs.size())

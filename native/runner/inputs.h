@@ -2,6 +2,7 @@
 #pragma once
 
 #include <executorch/extension/tensor/tensor_ptr.h>
+#include <executorch/runtime/core/device_memory_buffer.h>
 #include <executorch/runtime/executor/method.h>
 
 #include <vector>
@@ -12,8 +13,9 @@ namespace linkcheck::runner {
 
 class Inputs {
  public:
-  // Throws Problem on a file that does not fit, and on an input the runner cannot make.
-  Inputs(const executorch::runtime::MethodMeta& meta, const Flags& flags);
+  // With --device_io in the memory of `device`. Throws Problem on a file that does not fit, and on
+  // an input the runner cannot make.
+  Inputs(const executorch::runtime::MethodMeta& meta, const Flags& flags, int device);
 
   // Prints one line an input, as "  input[0] shape=[2,3] numel=6".
   void print() const;
@@ -22,6 +24,7 @@ class Inputs {
 
  private:
   std::vector<std::vector<unsigned char>> bytes_;
+  std::vector<executorch::runtime::DeviceMemoryBuffer> on_device_;
   std::vector<executorch::extension::TensorPtr> tensors_;
   std::vector<executorch::runtime::EValue> values_;
 };

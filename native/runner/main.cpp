@@ -27,6 +27,16 @@ using executorch::extension::cuda::getCallerStream;
 using executorch::runtime::Method;
 using executorch::runtime::Program;
 
+// Where outputs are is planned at export; the runner can only see that they are not on the host.
+void require_outputs_on_device(Method& method) {
+  for (size_t i = 0; i < method.outputs_size(); ++i) {
+    const auto& output = method.get_output(i);
+    if (!output.isTensor() || is_on_device(output.toTensor().const_data_ptr())) continue;
+    throw Problem("--device_io: output " + std::to_string(i) +
+                  " is not in device memory: export the method with its outputs on the GPU");
+  }
+}
+
 void run(const Flags& flags) {
   executorch::runtime::runtime_init();
   CudaDeviceAllocator::register_if_absent();
@@ -41,8 +51,9 @@ void run(const Flags& flags) {
   // The stream below must be on the GPU of the method's engines.
   use_device(memory.device());
   auto method = require(program.load_method(name.c_str(), memory.manager()), "method " + name);
-  const Inputs inputs(meta, flags);
+  const Inputs inputs(meta, flags, memory.device());
   inputs.print();
+  if (flags.device_io) require_outputs_on_device(method);
 
   Stream stream(flags.green_context_sms);
   if (stream.sms() > flags.green_context_sms && flags.green_context_sms > 0) {

@@ -25,6 +25,12 @@ void use_device(int device) {
   require_cuda(cudaSetDevice(device), what.c_str());
 }
 
+bool is_on_device(const void* memory) {
+  cudaPointerAttributes attributes{};
+  require_cuda(cudaPointerGetAttributes(&attributes, memory), "where memory is");
+  return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+}
+
 Stream::Stream(unsigned int green_context_sms) {
   if (green_context_sms > 0) {
     green_context_.emplace(green_context_sms);

@@ -13,6 +13,9 @@ namespace linkcheck::runner {
 // Makes a GPU current for the calling thread. Throws Problem.
 void use_device(int device);
 
+// Whether a GPU owns the memory. Throws Problem.
+bool is_on_device(const void* memory);
+
 class Stream {
  public:
   // `green_context_sms` multiprocessors, or more when the driver rounds up; 0: an ordinary stream.

@@ -112,6 +112,7 @@ TEST_F(BackendExecute, TheOwnerCanForbidEarlyReturn) {
 }
 
 TEST_F(BackendExecute, WorkLeftInFlightIsWaitedForBeforeTheContextIsUsedAgain) {
+  options_.set_option("max_contexts", 1);
   ASSERT_EQ(load_add_one(), Error::Ok);
   const auto input = TestTensor::floats(kShape, 1.0F, Place::kDevice);
   TestTensor first(ScalarType::Float, kShape, Place::kDevice);

@@ -140,19 +140,45 @@ std::string BackendTest::add_one_blob(const std::string& more) {
 
 Error BackendTest::load(const std::string& blob_bytes) {
   destroy();
-  blob_ = blob_bytes;
-  freed_ = false;
+  auto handle = init(blob_bytes, &freed_);
+  if (!handle.ok()) return handle.error();
+  handle_ = handle.get();
+  return Error::Ok;
+}
+
+et::DelegateHandle* BackendTest::load_one_more(const std::string& blob_bytes, bool* was_freed) {
+  bool ignored = false;
+  auto handle = init(blob_bytes, was_freed == nullptr ? &ignored : was_freed);
+  return handle.ok() ? handle.get() : nullptr;
+}
+
+et::Result<et::DelegateHandle*> BackendTest::init(const std::string& blob_bytes, bool* was_freed) {
+  *was_freed = false;
+  // The blob's own bytes, as a loader would give them.
+  auto* bytes = new std::string(blob_bytes);
+  struct Owner {
+    std::string* bytes;
+    bool* was_freed;
+  };
+  auto* owner = new Owner{bytes, was_freed};
   et::FreeableBuffer processed(
-      blob_.data(), blob_.size(),
-      [](void* freed, void*, size_t) { *static_cast<bool*>(freed) = true; }, &freed_);
+      bytes->data(), bytes->size(),
+      [](void* context, void*, size_t) {
+        auto* freed = static_cast<Owner*>(context);
+        *freed->was_freed = true;
+        delete freed->bytes;
+        delete freed;
+      },
+      owner);
   const auto view = options_.view();
   size_t used = 0;
   while (used < view.size() && view[used].key[0] != '\0') ++used;
   et::BackendInitContext context(allocator_, nullptr, "forward", named_data_, {view.data(), used});
   auto handle = backend_->init(context, &processed, {compile_specs_.data(), compile_specs_.size()});
-  if (!handle.ok()) return handle.error();
-  handle_ = handle.get();
-  return Error::Ok;
+  const bool freed = *was_freed;
+  processed.Free();
+  *was_freed = freed;  // what the delegate did, not what is done here
+  return handle;
 }
 
 void BackendTest::destroy() {
@@ -164,6 +190,14 @@ Error BackendTest::execute(const std::vector<TestTensor*>& arguments) {
   std::vector<et::EValue*> values;
   for (TestTensor* tensor : arguments) values.push_back(tensor->value());
   return execute_values(std::move(values));
+}
+
+Error BackendTest::execute_on(et::DelegateHandle* handle,
+                              const std::vector<TestTensor*>& arguments) {
+  std::vector<et::EValue*> values;
+  for (TestTensor* tensor : arguments) values.push_back(tensor->value());
+  et::BackendExecutionContext context;
+  return backend_->execute(context, handle, {values.data(), values.size()});
 }
 
 Error BackendTest::execute_values(std::vector<et::EValue*> values) {

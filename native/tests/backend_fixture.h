@@ -7,6 +7,7 @@
 #include <executorch/runtime/core/evalue.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,6 +71,18 @@ class TestTensor {
   std::optional<et::EValue> value_;
 };
 
+// For handles that are made on several threads, which ExecuTorch's own allocator is not made for.
+class LockedAllocator final : public executorch::extension::MallocMemoryAllocator {
+ public:
+  void* allocate(size_t size, size_t alignment = kDefaultAlignment) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return MallocMemoryAllocator::allocate(size, alignment);
+  }
+
+ private:
+  std::mutex mutex_;
+};
+
 class BackendTest : public GpusimTest {
  protected:
   void SetUp() override;
@@ -86,6 +99,11 @@ class BackendTest : public GpusimTest {
   Error load(const std::string& blob_bytes);
   Error load_add_one() { return load(add_one_blob()); }
   void destroy();
+
+  // The same for one more handle of the test's own; null when it is refused.
+  et::DelegateHandle* load_one_more(const std::string& blob_bytes, bool* was_freed = nullptr);
+  Error execute_on(et::DelegateHandle* handle, const std::vector<TestTensor*>& arguments);
+  et::DelegateHandle* handle() const { return handle_; }
 
   Error execute(const std::vector<TestTensor*>& arguments);
   Error execute_values(std::vector<et::EValue*> values);
@@ -105,9 +123,10 @@ class BackendTest : public GpusimTest {
 
  private:
   const et::BackendInterface* backend_ = nullptr;
-  executorch::extension::MallocMemoryAllocator malloc_allocator_;
+  LockedAllocator malloc_allocator_;
   et::DelegateHandle* handle_ = nullptr;
-  std::string blob_;
+  et::Result<et::DelegateHandle*> init(const std::string& blob_bytes, bool* was_freed);
+
   bool freed_ = false;
 };
 

@@ -45,6 +45,31 @@ class GreenContextTest : public BackendTest {
     return runs.empty() ? gpusim::KernelRun{} : runs.front();
   }
 
+  template <typename Function>
+  static Function* driver_function(const char* name, unsigned int version) {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult status{};
+    EXPECT_EQ(cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &status),
+              cudaSuccess);
+    return reinterpret_cast<Function*>(found);
+  }
+  static CUcontext context_of(cudaStream_t stream) {
+    CUcontext context = nullptr;
+    EXPECT_EQ(driver_function<decltype(cuStreamGetCtx)>("cuStreamGetCtx", 9020)(stream, &context),
+              CUDA_SUCCESS);
+    return context;
+  }
+  static void make_current(cudaStream_t stream) {
+    EXPECT_EQ(
+        driver_function<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent", 4000)(context_of(stream)),
+        CUDA_SUCCESS);
+  }
+  static bool is_current(cudaStream_t stream) {
+    CUcontext context = nullptr;
+    driver_function<decltype(cuCtxGetCurrent)>("cuCtxGetCurrent", 4000)(&context);
+    return context == context_of(stream);
+  }
+
   static std::string problem_of(unsigned int sms) {
     try {
       const Stream stream(sms);
@@ -69,6 +94,78 @@ TEST_F(GreenContextTest, TheDelegatesWorkRunsOnItsMultiprocessorsOnly) {
   EXPECT_EQ(ordinary.description(), "ordinary stream");
   EXPECT_EQ(run_on(ordinary.get()).sm_count, 132);
   EXPECT_EQ(run_on(cudaStreamPerThread).sm_count, 132);
+}
+
+TEST_F(GreenContextTest, EarlyReturnMarksItsWorkWithAnEventOfItsOwnContext) {
+  options_.set_option("max_contexts", 1);
+  ASSERT_EQ(load_add_one(), Error::Ok);
+  const Stream green(16);
+  const Stream other_green(8);
+  const Stream ordinary(0);
+  const auto input = TestTensor::floats(kShape, 1.0F, Place::kDevice);
+  TestTensor output(ScalarType::Float, kShape, Place::kDevice);
+  // One context takes them all in turn, and each change of streams is a change of contexts: an
+  // event of another one would be a fault.
+  for (const Stream* stream : {&green, &ordinary, &other_green, &green, &green}) {
+    const CallerStreamGuard guard(stream->get());
+    ASSERT_EQ(execute({input.get(), &output}), Error::Ok);
+    EXPECT_GT(gpusim::live().pending_operations, 0U);
+  }
+  cudaDeviceSynchronize();
+  EXPECT_THAT(output.read<float>(), Each(2.0F));
+}
+
+TEST_F(GreenContextTest, ItMayGoWhenItsWorkWasWaitedForAndTheDelegateGoesOn) {
+  ASSERT_EQ(load_add_one(), Error::Ok);
+  const auto input = TestTensor::floats(kShape, 1.0F, Place::kDevice);
+  TestTensor output(ScalarType::Float, kShape, Place::kDevice);
+  options_.set_option("max_contexts", 1);
+  for (int round = 0; round < 3; ++round) {
+    const Stream green(16);
+    const CallerStreamGuard guard(green.get());
+    ASSERT_EQ(execute({input.get(), &output}), Error::Ok);
+  }
+}
+
+TEST_F(GreenContextTest, ThePerThreadStreamIsRefusedWhileOneIsCurrentAndTheErrorSaysWhatToDo) {
+  ASSERT_EQ(load_add_one(), Error::Ok);
+  const Stream green(16);
+  const auto input = TestTensor::floats(kShape, 1.0F);
+  TestTensor output(ScalarType::Float, kShape);
+  make_current(green.get());
+  gpusim::clear_calls();
+  EXPECT_EQ(execute({input.get(), &output}), Error::InvalidArgument);
+  EXPECT_THAT(errors(), HasSubstr("choose a stream of the green context with CallerStreamGuard, or "
+                                  "make the primary context current with cudaSetDevice()"));
+  {
+    const CallerStreamGuard guard(cudaStreamPerThread);
+    EXPECT_EQ(execute({input.get(), &output}), Error::InvalidArgument) << "chosen, too";
+  }
+  {
+    const CallerStreamGuard guard(green.get());
+    EXPECT_EQ(execute({input.get(), &output}), Error::Ok);
+  }
+  const Stream ordinary(0);
+  {
+    const CallerStreamGuard guard(ordinary.get());
+    EXPECT_EQ(execute({input.get(), &output}), Error::Ok);
+  }
+  EXPECT_THAT(gpusim::calls(), testing::Not(testing::Contains(std::string("cudaSetDevice"))))
+      << "that would make the primary context current";
+  EXPECT_TRUE(is_current(green.get()));
+  use_device(0);
+  EXPECT_EQ(execute({input.get(), &output}), Error::Ok);
+}
+
+TEST_F(GreenContextTest, OneThatIsCurrentOnAnotherDeviceIsCurrentAgainAfterwards) {
+  ASSERT_EQ(load(add_one_blob(R"(,"device_id":1)")), Error::Ok);
+  const Stream green(16);
+  make_current(green.get());
+  const auto input = TestTensor::floats(kShape, 1.0F);
+  TestTensor output(ScalarType::Float, kShape);
+  EXPECT_EQ(execute({input.get(), &output}), Error::Ok);
+  EXPECT_TRUE(is_current(green.get()));
+  use_device(0);
 }
 
 TEST_F(GreenContextTest, IsOnTheCurrentDevice) {

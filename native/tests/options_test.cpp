@@ -123,3 +123,27 @@ TEST_F(OptionsTest, AsyncReturnIsATruthValue) {
   load_time_.set_option("async_return", "no");
   expect_refused();
 }
+
+TEST_F(OptionsTest, MaxContextsIsANumberFromOne) {
+  EXPECT_EQ(read().value().max_contexts, 4U);
+  load_time_.set_option("max_contexts", 1);
+  EXPECT_EQ(read().value().max_contexts, 1U);
+  for (const int wrong : {0, -1, 1025}) {
+    load_time_.set_option("max_contexts", wrong);
+    expect_refused();
+  }
+  load_time_.set_option("max_contexts", "8");
+  expect_refused();
+}
+
+TEST_F(OptionsTest, OnExhaustedIsWaitOrError) {
+  EXPECT_TRUE(read().value().waits_for_context);
+  load_time_.set_option("on_exhausted", "error");
+  EXPECT_FALSE(read().value().waits_for_context);
+  load_time_.set_option("on_exhausted", "wait");
+  EXPECT_TRUE(read().value().waits_for_context);
+  load_time_.set_option("on_exhausted", "Wait");
+  expect_refused();
+  load_time_.set_option("on_exhausted", true);
+  expect_refused();
+}

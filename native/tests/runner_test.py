@@ -23,11 +23,20 @@ def lines_of(stderr: str) -> list[str]:
 
 
 class RunnerTest(unittest.TestCase):
-    def run_runner(self, *flags: str, status: int = 0, gpu: str = "", kernel_log: Path | None = None) -> list[str]:
+    def run_runner(
+        self,
+        *flags: str,
+        status: int = 0,
+        gpu: str = "",
+        kernel_log: Path | None = None,
+        call_log: Path | None = None,
+    ) -> list[str]:
         """Run it on the simulated GPU that `gpu` (gpusim's GPUSIM_SETTINGS) describes; answer its lines."""
         environment = {**os.environ, "GPUSIM_SETTINGS": gpu}
         if kernel_log is not None:
             environment["GPUSIM_KERNEL_LOG"] = str(kernel_log)
+        if call_log is not None:
+            environment["GPUSIM_CALL_LOG"] = str(call_log)
         command = [RUNNER, f"--model_path={PROGRAM}", *flags]
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, status, result.stderr)
@@ -49,6 +58,23 @@ class RunnerTest(unittest.TestCase):
 
     def test_outputs_on_the_gpu_are_copied_back(self) -> None:
         self.assertEqual(self.run_runner("--method=on_gpu"), self.run_runner())
+
+    def test_device_io_gives_the_same_and_never_waits_for_a_run(self) -> None:
+        for flags in ((), ("--num_runs=3",), ("--seed=7",)):
+            with tempfile.TemporaryDirectory() as folder:
+                calls = Path(folder) / "calls"
+                lines = self.run_runner("--method=on_gpu", "--device_io", *flags, call_log=calls)
+                self.assertEqual(lines, self.run_runner("--method=on_gpu", *flags))
+                made = calls.read_text().split()
+            self.assertEqual(made.count("IExecutionContext::enqueueV3"), 3 if flags == ("--num_runs=3",) else 1)
+            last = len(made) - made[::-1].index("IExecutionContext::enqueueV3")
+            self.assertNotIn("cudaStreamSynchronize", made[:last])
+            self.assertNotIn("cudaMemcpyAsync", made)
+
+    def test_device_io_wants_outputs_on_the_gpu(self) -> None:
+        lines = self.run_runner("--device_io", status=1)
+        self.assertIn("output 0 is not in device memory", lines[-1])
+        self.assertIn("does not take the value", self.run_runner("--device_io=maybe", status=2)[0])
 
     def test_a_method_on_the_second_gpu_runs_there(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -18,11 +18,15 @@ enum cudaError {
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
   cudaErrorInvalidResourceHandle = 400,
+  cudaErrorIllegalState = 401,
   cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700,
   cudaErrorLaunchFailure = 719,
   cudaErrorNotSupported = 801,
   cudaErrorInvalidResourceConfiguration = 915,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorCapturedEvent = 907,
   cudaErrorUnknown = 999
 };
 typedef enum cudaError cudaError_t;
@@ -67,6 +71,20 @@ enum cudaDriverEntryPointQueryResult {
 
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
+typedef struct CUgraph_st* cudaGraph_t;
+typedef struct CUgraphExec_st* cudaGraphExec_t;
+
+enum cudaStreamCaptureStatus {
+  cudaStreamCaptureStatusNone = 0,
+  cudaStreamCaptureStatusActive = 1,
+  cudaStreamCaptureStatusInvalidated = 2
+};
+
+enum cudaStreamCaptureMode {
+  cudaStreamCaptureModeGlobal = 0,
+  cudaStreamCaptureModeThreadLocal = 1,
+  cudaStreamCaptureModeRelaxed = 2
+};
 
 #define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(0x1))
 #define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(0x2))
@@ -124,6 +142,17 @@ GPUSIM_API cudaError_t cudaStreamQuery(cudaStream_t stream);
 GPUSIM_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                            unsigned int flags);
 GPUSIM_API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);
+
+GPUSIM_API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
+GPUSIM_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+GPUSIM_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
+                                             enum cudaStreamCaptureStatus* status);
+GPUSIM_API cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode* mode);
+GPUSIM_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                            unsigned long long flags);
+GPUSIM_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+GPUSIM_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
+GPUSIM_API cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 
 GPUSIM_API cudaError_t cudaEventCreate(cudaEvent_t* event);
 GPUSIM_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags);

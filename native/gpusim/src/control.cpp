@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "held_call.h"
 #include "simulator.h"
 
 namespace gpusim {
@@ -14,7 +15,7 @@ class Locked {
   Simulator* operator->() const { return &Simulator::instance(); }
 
  private:
-  std::lock_guard<std::mutex> lock_;
+  Lock lock_;
 };
 
 }  // namespace
@@ -86,5 +87,13 @@ std::vector<unsigned char> peek(const void* device_pointer, size_t size) {
   Locked()->read(reinterpret_cast<uintptr_t>(device_pointer), bytes.data(), size, "peek");
   return bytes;
 }
+
+bool is_in_call() { return CallMutex::held_by_this_thread(); }
+
+void hold_call(const std::string& call) { hold_next(call); }
+
+void wait_for_held_call() { wait_until_held(); }
+
+void release_held_call() { release_held(); }
 
 }  // namespace gpusim

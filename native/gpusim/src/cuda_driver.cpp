@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <mutex>
+#include <vector>
 
 #include "simulator.h"
 
@@ -15,7 +16,7 @@ namespace {
 template <typename Body>
 CUresult driver_call(const char* name, Body body) {
   Simulator& simulator = Simulator::instance();
-  const std::lock_guard<std::mutex> lock(simulator.mutex());
+  const gpusim::Lock lock(simulator.mutex());
   const cudaError_t error = simulator.call_log().enter(name);
   if (error != cudaSuccess) return static_cast<CUresult>(error);
   return body(simulator);
@@ -50,18 +51,34 @@ struct EntryPoint {
   const char* name;
   void* function;
   unsigned int since;
+  unsigned int until = 1000000;  // a later version has the name for another function
 };
 
 template <typename Function>
-EntryPoint entry(const char* name, Function* function, unsigned int since) {
-  return {name, reinterpret_cast<void*>(function), since};
+EntryPoint entry(const char* name, Function* function, unsigned int since,
+                 unsigned int until = 1000000) {
+  return {name, reinterpret_cast<void*>(function), since, until};
 }
 
 constexpr unsigned int kFirstVersionWithGreenContexts = 12040;
 
-const EntryPoint* find_entry_point(const char* symbol, const Settings& settings) {
+const EntryPoint* find_entry_point(const char* symbol, unsigned int version,
+                                   const Settings& settings) {
   static const EntryPoint points[] = {
       entry("cuDeviceGet", cuDeviceGet, 2000),
+      entry("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain, 7000),
+      entry("cuDevicePrimaryCtxRelease", cuDevicePrimaryCtxRelease, 11000),
+      entry("cuStreamIsCapturing", cuStreamIsCapturing, 10000),
+      entry("cuPointerGetAttributes", cuPointerGetAttributes, 7000),
+      entry("cuEventRecord", cuEventRecord, 2000),
+      entry("cuEventQuery", cuEventQuery, 2000),
+      entry("cuCtxGetCurrent", cuCtxGetCurrent, 4000),
+      entry("cuCtxSetCurrent", cuCtxSetCurrent, 4000),
+      entry("cuCtxPushCurrent", cuCtxPushCurrent, 4000),
+      entry("cuCtxPopCurrent", cuCtxPopCurrent, 4000),
+      entry("cuStreamGetCtx", cuStreamGetCtx, 9020, 12050),
+      entry("cuStreamGetCtx", cuStreamGetCtx_v2, 12050),
+      entry("cuCtxFromGreenCtx", cuCtxFromGreenCtx, kFirstVersionWithGreenContexts),
       entry("cuDeviceGetDevResource", cuDeviceGetDevResource, kFirstVersionWithGreenContexts),
       entry("cuDevSmResourceSplitByCount", cuDevSmResourceSplitByCount,
             kFirstVersionWithGreenContexts),
@@ -70,12 +87,33 @@ const EntryPoint* find_entry_point(const char* symbol, const Settings& settings)
       entry("cuGreenCtxDestroy", cuGreenCtxDestroy, kFirstVersionWithGreenContexts),
       entry("cuGreenCtxStreamCreate", cuGreenCtxStreamCreate, 12050)};
   for (const EntryPoint& point : points) {
-    if (std::strcmp(point.name, symbol) != 0) continue;
+    if (std::strcmp(point.name, symbol) != 0 || version >= point.until) continue;
     return point.since < kFirstVersionWithGreenContexts || settings.green_contexts ? &point
                                                                                    : nullptr;
   }
   return nullptr;
 }
+
+// A context's handle is its green context's; a primary one's says which device it is of.
+constexpr uintptr_t kPrimaryContext = uintptr_t{0x6B6} << 44;
+
+CUcontext context_of(uintptr_t green_context, int device) {
+  return reinterpret_cast<CUcontext>(
+      green_context != 0 ? green_context : kPrimaryContext + static_cast<uintptr_t>(device) * 16);
+}
+
+CUcontext current_context(const Simulator& simulator) {
+  return context_of(simulator.current_green_context(), simulator.current_device());
+}
+
+bool make_current(Simulator& simulator, CUcontext context) {
+  const uintptr_t handle = number(context);
+  if (handle < kPrimaryContext) return simulator.set_current_green_context(handle);
+  simulator.set_current_device(static_cast<int>((handle - kPrimaryContext) / 16));
+  return true;
+}
+
+thread_local std::vector<CUcontext> pushed_contexts;
 
 }  // namespace
 }  // namespace gpusim
@@ -92,12 +130,12 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
                                              unsigned int version, unsigned long long,
                                              enum cudaDriverEntryPointQueryResult* status) {
   Simulator& simulator = Simulator::instance();
-  const std::lock_guard<std::mutex> lock(simulator.mutex());
+  const gpusim::Lock lock(simulator.mutex());
   const cudaError_t error = simulator.call_log().enter("cudaGetDriverEntryPointByVersion");
   gpusim::set_last_error(error);
   if (error != cudaSuccess) return error;
   *function = nullptr;
-  const gpusim::EntryPoint* point = gpusim::find_entry_point(symbol, simulator.settings());
+  const gpusim::EntryPoint* point = gpusim::find_entry_point(symbol, version, simulator.settings());
   if (point == nullptr) {
     *status = cudaDriverEntryPointSymbolNotFound;
   } else if (version < point->since) {
@@ -170,6 +208,120 @@ CUresult cuGreenCtxDestroy(CUgreenCtx hCtx) {
   return driver_call("cuGreenCtxDestroy", [=](Simulator& simulator) {
     return simulator.destroy_green_context(number(hCtx)) ? CUDA_SUCCESS
                                                          : CUDA_ERROR_INVALID_CONTEXT;
+  });
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* pctx, CUdevice dev) {
+  return driver_call("cuDevicePrimaryCtxRetain", [=](Simulator&) {
+    *pctx = gpusim::context_of(0, dev);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice) {
+  return driver_call("cuDevicePrimaryCtxRelease", [](Simulator&) { return CUDA_SUCCESS; });
+}
+
+CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus* captureStatus) {
+  return driver_call("cuStreamIsCapturing", [=](Simulator& simulator) {
+    const gpusim::Stream* stream = simulator.resolve(hStream);
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *captureStatus = !stream->capture             ? CU_STREAM_CAPTURE_STATUS_NONE
+                     : stream->capture->is_broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                                  : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute* attributes,
+                                void** data, CUdeviceptr ptr) {
+  return driver_call("cuPointerGetAttributes", [=](Simulator& simulator) {
+    const gpusim::Allocation* allocation = simulator.memory().find(static_cast<uintptr_t>(ptr));
+    const bool known =
+        allocation != nullptr && allocation->state != gpusim::AllocationState::kFreed;
+    if (!known) return CUDA_SUCCESS;  // as a real driver: what is asked stays as it was
+    for (unsigned int i = 0; i < numAttributes; ++i) {
+      if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+        *static_cast<unsigned int*>(data[i]) =
+            allocation->type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+      } else if (attributes[i] == CU_POINTER_ATTRIBUTE_IS_MANAGED) {
+        *static_cast<int*>(data[i]) = allocation->type == cudaMemoryTypeManaged ? 1 : 0;
+      } else {
+        *static_cast<int*>(data[i]) = allocation->device;
+      }
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventRecord(CUevent hEvent, CUstream hStream) {
+  return driver_call("cuEventRecord", [=](Simulator& simulator) {
+    return static_cast<CUresult>(simulator.record(hEvent, hStream));
+  });
+}
+
+CUresult cuEventQuery(CUevent hEvent) {
+  return driver_call("cuEventQuery", [=](Simulator& simulator) {
+    return static_cast<CUresult>(simulator.query(hEvent));
+  });
+}
+
+CUresult cuCtxGetCurrent(CUcontext* pctx) {
+  return driver_call("cuCtxGetCurrent", [=](Simulator& simulator) {
+    *pctx = gpusim::current_context(simulator);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxSetCurrent(CUcontext ctx) {
+  return driver_call("cuCtxSetCurrent", [=](Simulator& simulator) {
+    return gpusim::make_current(simulator, ctx) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  });
+}
+
+CUresult cuCtxPushCurrent(CUcontext ctx) {
+  return driver_call("cuCtxPushCurrent", [=](Simulator& simulator) {
+    const CUcontext former = gpusim::current_context(simulator);
+    if (!gpusim::make_current(simulator, ctx)) return CUDA_ERROR_INVALID_CONTEXT;
+    gpusim::pushed_contexts.push_back(former);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxPopCurrent(CUcontext* pctx) {
+  return driver_call("cuCtxPopCurrent", [=](Simulator& simulator) {
+    if (gpusim::pushed_contexts.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    *pctx = gpusim::current_context(simulator);
+    gpusim::make_current(simulator, gpusim::pushed_contexts.back());
+    gpusim::pushed_contexts.pop_back();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuCtxFromGreenCtx(CUcontext* pContext, CUgreenCtx hCtx) {
+  return driver_call("cuCtxFromGreenCtx", [=](Simulator& simulator) {
+    if (simulator.green_contexts().find(number(hCtx)) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    *pContext = gpusim::context_of(number(hCtx), 0);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamGetCtx(CUstream hStream, CUcontext* pctx) {
+  return driver_call("cuStreamGetCtx", [=](Simulator& simulator) {
+    const gpusim::Stream* stream = simulator.resolve(hStream);
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *pctx = gpusim::context_of(stream->green_context, stream->device);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext* pCtx, CUgreenCtx* pGreenCtx) {
+  return driver_call("cuStreamGetCtx_v2", [=](Simulator& simulator) {
+    const gpusim::Stream* stream = simulator.resolve(hStream);
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    *pCtx = gpusim::context_of(0, stream->device);
+    *pGreenCtx = reinterpret_cast<CUgreenCtx>(stream->green_context);
+    return CUDA_SUCCESS;
   });
 }
 

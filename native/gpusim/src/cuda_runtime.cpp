@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "held_call.h"
 #include "simulator.h"
 
 namespace gpusim {
@@ -18,8 +19,9 @@ thread_local cudaError_t last_error = cudaSuccess;
 // thread's last error.
 template <typename Body>
 cudaError_t call(const char* name, Body body) {
+  pause_if_held(name);
   Simulator& simulator = Simulator::instance();
-  const std::lock_guard<std::mutex> lock(simulator.mutex());
+  const gpusim::Lock lock(simulator.mutex());
   cudaError_t result = simulator.call_log().enter(name);
   if (result == cudaSuccess) result = body(simulator);
   set_last_error(result);
@@ -191,6 +193,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr attribute, in
 
 cudaError_t cudaDeviceSynchronize() {
   return call("cudaDeviceSynchronize", [](Simulator& simulator) {
+    if (!simulator.allows_unsafe_call()) return cudaErrorStreamCaptureUnsupported;
     simulator.wait_for_device(simulator.current_device());
     return cudaSuccess;
   });
@@ -232,6 +235,14 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorNotSupported";
     case cudaErrorInvalidResourceConfiguration:
       return "cudaErrorInvalidResourceConfiguration";
+    case cudaErrorIllegalState:
+      return "cudaErrorIllegalState";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorCapturedEvent:
+      return "cudaErrorCapturedEvent";
     case cudaErrorUnknown:
       return "cudaErrorUnknown";
   }
@@ -242,6 +253,7 @@ const char* cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(erro
 
 cudaError_t cudaMalloc(void** pointer, size_t size) {
   return call("cudaMalloc", [pointer, size](Simulator& simulator) {
+    if (!simulator.allows_unsafe_call()) return cudaErrorStreamCaptureUnsupported;
     return gpusim::allocate(simulator, pointer, size, cudaMemoryTypeDevice);
   });
 }
@@ -358,6 +370,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return call("cudaStreamSynchronize", [stream](Simulator& simulator) {
     Stream* resolved = simulator.resolve(stream);
     if (resolved == nullptr) return cudaErrorInvalidResourceHandle;
+    if (resolved->capture) {
+      resolved->capture->is_broken = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
     simulator.wait_for_stream(*resolved);
     return cudaSuccess;
   });
@@ -388,8 +404,13 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
   return call("cudaStreamGetDevice", [stream, device](Simulator& simulator) {
-    const Stream* resolved = simulator.resolve(stream);
+    Stream* resolved = simulator.resolve(stream);
     if (resolved == nullptr) return cudaErrorInvalidResourceHandle;
+    // So does the real one, although it only asks.
+    if (resolved->capture) {
+      resolved->capture->is_broken = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
     *device = resolved->device;
     return cudaSuccess;
   });
@@ -410,39 +431,84 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  return call("cudaEventRecord", [event, stream](Simulator& simulator) {
-    Stream* resolved = simulator.resolve(stream);
-    Event* found = simulator.find_event(event);
-    if (resolved == nullptr || found == nullptr) return cudaErrorInvalidResourceHandle;
-    if (found->device != resolved->device) {
-      simulator.faults().add(FaultKind::kWrongDevice,
-                             "an event is recorded on a stream of another device");
-      return cudaErrorInvalidResourceHandle;
-    }
-    found->recorded = simulator.scheduler().enqueue(*resolved, {}, [] {});
-    found->clock = resolved->clock;
-    return cudaSuccess;
-  });
+  return call("cudaEventRecord",
+              [event, stream](Simulator& simulator) { return simulator.record(event, stream); });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return call("cudaEventQuery", [event](Simulator& simulator) {
-    const Event* found = simulator.find_event(event);
-    if (found == nullptr) return cudaErrorInvalidResourceHandle;
-    if (!found->recorded) return cudaSuccess;
-    simulator.scheduler().run_some();
-    if (!simulator.scheduler().is_complete(*found->recorded)) return cudaErrorNotReady;
-    simulator.wait(*found);
-    return cudaSuccess;
-  });
+  return call("cudaEventQuery", [event](Simulator& simulator) { return simulator.query(event); });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return call("cudaEventSynchronize", [event](Simulator& simulator) {
     const Event* found = simulator.find_event(event);
     if (found == nullptr) return cudaErrorInvalidResourceHandle;
+    if (found->captured) return cudaErrorCapturedEvent;
+    if (!simulator.allows_unsafe_call()) return cudaErrorStreamCaptureUnsupported;
     simulator.wait(*found);
     return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
+  return call("cudaStreamBeginCapture", [stream, mode](Simulator& simulator) {
+    Stream* resolved = simulator.resolve(stream);
+    if (resolved == nullptr) return cudaErrorInvalidResourceHandle;
+    return simulator.begin_capture(*resolved, mode) ? cudaSuccess
+                                                    : cudaErrorStreamCaptureUnsupported;
+  });
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  return call("cudaStreamEndCapture", [stream, graph](Simulator& simulator) {
+    Stream* resolved = simulator.resolve(stream);
+    if (resolved == nullptr) return cudaErrorInvalidResourceHandle;
+    return simulator.end_capture(*resolved, graph);
+  });
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus* status) {
+  return call("cudaStreamIsCapturing", [stream, status](Simulator& simulator) {
+    const Stream* resolved = simulator.resolve(stream);
+    if (resolved == nullptr) return cudaErrorInvalidResourceHandle;
+    *status = !resolved->capture             ? cudaStreamCaptureStatusNone
+              : resolved->capture->is_broken ? cudaStreamCaptureStatusInvalidated
+                                             : cudaStreamCaptureStatusActive;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode* mode) {
+  return call("cudaThreadExchangeStreamCaptureMode", [mode](Simulator&) {
+    *mode = gpusim::exchange_capture_mode(*mode);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+  return call("cudaGraphInstantiate", [exec, graph](Simulator& simulator) {
+    *exec = simulator.instantiate(graph);
+    return *exec == nullptr ? cudaErrorInvalidValue : cudaSuccess;
+  });
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  return call("cudaGraphLaunch", [exec, stream](Simulator& simulator) {
+    Stream* resolved = simulator.resolve(stream);
+    if (resolved == nullptr) return cudaErrorInvalidResourceHandle;
+    return simulator.launch(exec, *resolved) ? cudaSuccess : cudaErrorInvalidValue;
+  });
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  return call("cudaGraphExecDestroy", [exec](Simulator& simulator) {
+    return simulator.destroy_graph(gpusim::address_of(exec)) ? cudaSuccess : cudaErrorInvalidValue;
+  });
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  return call("cudaGraphDestroy", [graph](Simulator& simulator) {
+    return simulator.destroy_graph(gpusim::address_of(graph)) ? cudaSuccess : cudaErrorInvalidValue;
   });
 }
 

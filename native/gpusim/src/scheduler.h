@@ -7,9 +7,13 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
+#include <string>
+#include <thread>
 #include <vector>
 
+#include "access_log.h"
 #include "order.h"
 
 namespace gpusim {
@@ -18,6 +22,20 @@ struct Operation {
   uint64_t seq = 0;
   std::vector<Point> after;
   std::function<void()> run;
+};
+
+// Work of a graph: what it takes to enqueue it again.
+struct CapturedWork {
+  std::string what;
+  std::vector<Access> accesses;
+  std::function<void()> run;
+};
+
+struct Capture {
+  std::thread::id thread;
+  bool is_relaxed = false;
+  bool is_broken = false;
+  std::vector<CapturedWork> work;
 };
 
 // Multiprocessors first to first + count - 1 of a device.
@@ -33,6 +51,7 @@ struct Stream {
   bool legacy = false;
   SmRange sms;
   uintptr_t green_context = 0;  // handle of the one it belongs to; 0: the primary context
+  std::optional<Capture> capture;
   uint64_t enqueued = 0;
   uint64_t completed = 0;
   std::deque<Operation> queue;

@@ -14,8 +14,11 @@ struct ThreadState {
   uint64_t generation = 0;
   int device = 0;
   std::map<int, StreamId> per_thread;
+  uintptr_t green_context = 0;
 };
 thread_local ThreadState thread_state;
+thread_local cudaStreamCaptureMode thread_capture_mode = cudaStreamCaptureModeGlobal;
+thread_local int calls_of_this_thread = 0;
 
 // Handles are no addresses: following one would crash, as it should.
 constexpr uintptr_t kHandleBase = uintptr_t{0x6B5} << 44;
@@ -49,6 +52,22 @@ bool is_legacy(cudaStream_t handle) { return handle == nullptr || handle == cuda
 
 }  // namespace
 
+void CallMutex::lock() {
+  ++calls_of_this_thread;
+  mutex_.lock();
+}
+
+void CallMutex::unlock() {
+  mutex_.unlock();
+  --calls_of_this_thread;
+}
+
+bool CallMutex::held_by_this_thread() { return calls_of_this_thread > 0; }
+
+cudaStreamCaptureMode exchange_capture_mode(cudaStreamCaptureMode mode) {
+  return std::exchange(thread_capture_mode, mode);
+}
+
 Simulator& Simulator::instance() {
   static Simulator* simulator = new Simulator();
   return *simulator;
@@ -71,6 +90,7 @@ void Simulator::reset(const Settings& settings) {
   streams_.clear();
   events_.clear();
   legacy_.clear();
+  graphs_.clear();
 }
 
 int Simulator::current_device() const {
@@ -78,8 +98,73 @@ int Simulator::current_device() const {
 }
 
 void Simulator::set_current_device(int device) {
-  if (thread_state.generation != generation_) thread_state = ThreadState{generation_, 0, {}};
+  if (thread_state.generation != generation_) thread_state = ThreadState{generation_, 0, {}, 0};
   thread_state.device = device;
+  thread_state.green_context = 0;
+}
+
+uintptr_t Simulator::current_green_context() const {
+  return thread_state.generation == generation_ ? thread_state.green_context : 0;
+}
+
+bool Simulator::set_current_green_context(uintptr_t handle) {
+  const GreenContext* context = green_contexts_.find(handle);
+  if (context == nullptr) return false;
+  set_current_device(context->device);
+  thread_state.green_context = handle;
+  return true;
+}
+
+bool Simulator::begin_capture(Stream& stream, cudaStreamCaptureMode mode) {
+  if (stream.legacy || stream.capture) return false;
+  stream.capture.emplace();
+  stream.capture->thread = std::this_thread::get_id();
+  stream.capture->is_relaxed = mode == cudaStreamCaptureModeRelaxed;
+  return true;
+}
+
+cudaError_t Simulator::end_capture(Stream& stream, cudaGraph_t* graph) {
+  if (!stream.capture) return cudaErrorIllegalState;
+  const Capture capture = std::move(*stream.capture);
+  stream.capture.reset();
+  *graph = nullptr;
+  if (capture.is_broken) return cudaErrorStreamCaptureInvalidated;
+  const uintptr_t handle = new_handle();
+  graphs_[handle] = capture.work;
+  *graph = reinterpret_cast<cudaGraph_t>(handle);
+  return cudaSuccess;
+}
+
+cudaGraphExec_t Simulator::instantiate(cudaGraph_t graph) {
+  const auto found = graphs_.find(reinterpret_cast<uintptr_t>(graph));
+  if (found == graphs_.end()) return nullptr;
+  const uintptr_t handle = new_handle();
+  graphs_[handle] = found->second;
+  return reinterpret_cast<cudaGraphExec_t>(handle);
+}
+
+bool Simulator::launch(cudaGraphExec_t exec, Stream& stream) {
+  const auto found = graphs_.find(reinterpret_cast<uintptr_t>(exec));
+  if (found == graphs_.end()) return false;
+  for (const CapturedWork& work : found->second) {
+    enqueue(stream, work.what, work.accesses, work.run);
+  }
+  return true;
+}
+
+bool Simulator::destroy_graph(uintptr_t handle) { return graphs_.erase(handle) == 1; }
+
+bool Simulator::allows_unsafe_call() {
+  if (thread_capture_mode == cudaStreamCaptureModeRelaxed) return true;
+  bool allowed = true;
+  for (const auto& [handle, id] : streams_) {
+    Stream& stream = *scheduler_->find(id);
+    if (!stream.capture || stream.capture->is_relaxed) continue;
+    if (stream.capture->thread != std::this_thread::get_id()) continue;
+    stream.capture->is_broken = true;
+    allowed = false;
+  }
+  return allowed;
 }
 
 cudaStream_t Simulator::create_stream(bool blocking) {
@@ -109,7 +194,7 @@ bool Simulator::destroy_stream(cudaStream_t handle) {
 }
 
 Stream& Simulator::default_stream(bool per_thread) {
-  set_current_device(current_device());
+  if (thread_state.generation != generation_) set_current_device(0);
   std::map<int, StreamId>& known = per_thread ? thread_state.per_thread : legacy_;
   const int device = current_device();
   const auto found = known.find(device);
@@ -122,7 +207,9 @@ Stream& Simulator::default_stream(bool per_thread) {
 
 Stream* Simulator::resolve(cudaStream_t handle) {
   if (is_legacy(handle)) return &default_stream(false);
-  if (handle == cudaStreamPerThread) return &default_stream(true);
+  if (handle == cudaStreamPerThread) {
+    return current_green_context() == 0 ? &default_stream(true) : nullptr;
+  }
   const auto found = streams_.find(reinterpret_cast<uintptr_t>(handle));
   if (found == streams_.end()) {
     faults_.add(FaultKind::kInvalidHandle, "a stream that does not exist is used");
@@ -139,6 +226,7 @@ Stream* Simulator::resolve(cudaStream_t handle) {
 cudaEvent_t Simulator::create_event() {
   Event event;
   event.device = current_device();
+  event.green_context = current_green_context();
   const uintptr_t handle = new_handle();
   events_[handle] = event;
   return reinterpret_cast<cudaEvent_t>(handle);
@@ -169,6 +257,36 @@ Event* Simulator::find_event(cudaEvent_t handle) {
   return nullptr;
 }
 
+cudaError_t Simulator::record(cudaEvent_t handle, cudaStream_t stream_handle) {
+  Stream* stream = resolve(stream_handle);
+  Event* event = find_event(handle);
+  if (stream == nullptr || event == nullptr) return cudaErrorInvalidResourceHandle;
+  if (event->device != stream->device || event->green_context != stream->green_context) {
+    faults_.add(FaultKind::kWrongDevice,
+                event->device != stream->device
+                    ? "an event is recorded on a stream of another device"
+                    : "an event is recorded on a stream of another context");
+    return cudaErrorInvalidResourceHandle;
+  }
+  event->captured = stream->capture.has_value();
+  if (event->captured) return cudaSuccess;
+  event->recorded = scheduler_->enqueue(*stream, {}, [] {});
+  event->clock = stream->clock;
+  return cudaSuccess;
+}
+
+cudaError_t Simulator::query(cudaEvent_t handle) {
+  const Event* event = find_event(handle);
+  if (event == nullptr) return cudaErrorInvalidResourceHandle;
+  if (event->captured) return cudaErrorCapturedEvent;
+  if (!allows_unsafe_call()) return cudaErrorStreamCaptureUnsupported;
+  if (!event->recorded) return cudaSuccess;
+  scheduler_->run_some();
+  if (!scheduler_->is_complete(*event->recorded)) return cudaErrorNotReady;
+  wait(*event);
+  return cudaSuccess;
+}
+
 void Simulator::check_exists(const Access& access, const std::string& what) {
   if (access.size == 0 || !memory_->is_simulated(access.begin)) return;
   const Allocation* allocation = memory_->find(access.begin);
@@ -181,6 +299,10 @@ void Simulator::check_exists(const Access& access, const std::string& what) {
 
 Point Simulator::enqueue(Stream& stream, const std::string& what,
                          const std::vector<Access>& accesses, std::function<void()> run) {
+  if (stream.capture) {
+    stream.capture->work.push_back({what, accesses, std::move(run)});
+    return {stream.id, 0};
+  }
   accesses_.forget(scheduler_->host_clock());
   const Clock before = scheduler_->clock_before(stream);
   const Point point = scheduler_->enqueue(stream, {}, std::move(run));

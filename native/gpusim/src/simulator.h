@@ -22,8 +22,23 @@
 
 namespace gpusim {
 
+// The simulator's lock. Whoever holds it is in a call of CUDA or TensorRT, and what is allocated
+// there is none of the caller's doing.
+class CallMutex {
+ public:
+  void lock();
+  void unlock();
+  static bool held_by_this_thread();
+
+ private:
+  std::mutex mutex_;
+};
+using Lock = std::lock_guard<CallMutex>;
+
 struct Event {
   int device = 0;
+  uintptr_t green_context = 0;  // of the context that it was made in; 0: the primary one
+  bool captured = false;        // recorded into a graph: it cannot be waited for
   std::optional<Point> recorded;
   Clock clock;
 };
@@ -40,7 +55,7 @@ class Simulator {
   // Never destroyed, so that static objects of a program may still call in.
   static Simulator& instance();
 
-  std::mutex& mutex() { return mutex_; }
+  CallMutex& mutex() { return mutex_; }
   void reset(const Settings& settings);
 
   const Settings& settings() const { return settings_; }
@@ -53,7 +68,22 @@ class Simulator {
   ObjectCounts& objects() { return objects_; }
 
   int current_device() const;
+  // Makes the device's primary context current.
   void set_current_device(int device);
+  // The green context that is current on this thread; 0: the device's primary one.
+  uintptr_t current_green_context() const;
+  // Makes a green context current; false if it does not exist.
+  bool set_current_green_context(uintptr_t handle);
+
+  // Graphs: work on a capturing stream is kept and runs with each launch.
+  bool begin_capture(Stream& stream, cudaStreamCaptureMode mode);
+  cudaError_t end_capture(Stream& stream, cudaGraph_t* graph);
+  cudaGraphExec_t instantiate(cudaGraph_t graph);
+  bool launch(cudaGraphExec_t exec, Stream& stream);
+  bool destroy_graph(uintptr_t handle);
+  // True when a call that captures forbid may go on; otherwise it has broken this thread's
+  // captures.
+  bool allows_unsafe_call();
 
   cudaStream_t create_stream(bool blocking);
   // A stream whose kernels run on the green context's multiprocessors only.
@@ -69,6 +99,8 @@ class Simulator {
   bool destroy_green_context(uintptr_t handle);
   uintptr_t new_handle() { return next_handle_ += 16; }
   Event* find_event(cudaEvent_t handle);
+  cudaError_t record(cudaEvent_t handle, cudaStream_t stream);
+  cudaError_t query(cudaEvent_t handle);
 
   // Enqueues work that touches `accesses`; reports freed, foreign or unordered memory at once.
   Point enqueue(Stream& stream, const std::string& what, const std::vector<Access>& accesses,
@@ -94,7 +126,7 @@ class Simulator {
   Stream& default_stream(bool per_thread);
   cudaStream_t publish(const Stream& stream);
 
-  std::mutex mutex_;
+  CallMutex mutex_;
   Settings settings_;
   uint64_t generation_ = 0;
   CallLog call_log_;
@@ -106,10 +138,14 @@ class Simulator {
   std::unique_ptr<Scheduler> scheduler_;
   AccessLog accesses_;
   uintptr_t next_handle_ = 0;
+  std::map<uintptr_t, std::vector<CapturedWork>> graphs_;
   std::map<uintptr_t, StreamId> streams_;
   std::map<uintptr_t, Event> events_;
   std::map<int, StreamId> legacy_;
 };
+
+// Sets how strictly this thread's captures are guarded, and answers what it was.
+cudaStreamCaptureMode exchange_capture_mode(cudaStreamCaptureMode mode);
 
 // Sets what cudaGetLastError answers on this thread.
 void set_last_error(cudaError_t error);

@@ -11,6 +11,7 @@
 
 #include "NvInfer.h"
 #include "elements.h"
+#include "held_call.h"
 #include "plan.h"
 #include "simulator.h"
 
@@ -117,7 +118,7 @@ class Context final : public nvinfer1::IExecutionContext {
 
   ~Context() noexcept override {
     Simulator& simulator = Simulator::instance();
-    const std::lock_guard<std::mutex> lock(simulator.mutex());
+    const gpusim::Lock lock(simulator.mutex());
     check_idle(simulator, "destroyed");
     --engine_->contexts;
     --simulator.objects().contexts;
@@ -125,7 +126,7 @@ class Context final : public nvinfer1::IExecutionContext {
 
   bool setInputShape(char const* name, Dims const& shape) noexcept override {
     Simulator& simulator = Simulator::instance();
-    const std::lock_guard<std::mutex> lock(simulator.mutex());
+    const gpusim::Lock lock(simulator.mutex());
     if (!enter(simulator, "IExecutionContext::setInputShape")) return false;
     const PlanTensor* tensor = engine_->find(name);
     if (tensor == nullptr || !tensor->is_input || !fits(*tensor, shape)) {
@@ -140,7 +141,7 @@ class Context final : public nvinfer1::IExecutionContext {
 
   bool setTensorAddress(char const* name, void* address) noexcept override {
     Simulator& simulator = Simulator::instance();
-    const std::lock_guard<std::mutex> lock(simulator.mutex());
+    const gpusim::Lock lock(simulator.mutex());
     if (!enter(simulator, "IExecutionContext::setTensorAddress")) return false;
     if (engine_->find(name) == nullptr) return false;
     void*& current = addresses_[engine_->index.at(name)];
@@ -151,7 +152,7 @@ class Context final : public nvinfer1::IExecutionContext {
 
   Dims getTensorShape(char const* name) const noexcept override {
     Simulator& simulator = Simulator::instance();
-    const std::lock_guard<std::mutex> lock(simulator.mutex());
+    const gpusim::Lock lock(simulator.mutex());
     if (!enter(simulator, "IExecutionContext::getTensorShape")) return kBadDims;
     if (engine_->find(name) == nullptr) return kBadDims;
     return shape_of(engine_->index.at(name));
@@ -159,7 +160,7 @@ class Context final : public nvinfer1::IExecutionContext {
 
   int32_t inferShapes(int32_t maxNames, char const** names) noexcept override {
     Simulator& simulator = Simulator::instance();
-    const std::lock_guard<std::mutex> lock(simulator.mutex());
+    const gpusim::Lock lock(simulator.mutex());
     if (!enter(simulator, "IExecutionContext::inferShapes")) return -1;
     int32_t missing = 0;
     for (size_t i = 0; i < shapes_.size(); ++i) {
@@ -172,8 +173,9 @@ class Context final : public nvinfer1::IExecutionContext {
   }
 
   bool enqueueV3(cudaStream_t handle) noexcept override {
+    pause_if_held("IExecutionContext::enqueueV3");
     Simulator& simulator = Simulator::instance();
-    const std::lock_guard<std::mutex> lock(simulator.mutex());
+    const gpusim::Lock lock(simulator.mutex());
     if (!enter(simulator, "IExecutionContext::enqueueV3")) return false;
     Stream* stream = simulator.resolve(handle);
     if (stream == nullptr) return false;
@@ -184,6 +186,10 @@ class Context final : public nvinfer1::IExecutionContext {
       simulator.faults().add(FaultKind::kWrongDevice,
                              "an engine is enqueued on a stream of another device");
       return false;
+    }
+    if (is_graphs_) {
+      simulator.faults().add(FaultKind::kContextShared,
+                             "an execution context that a graph holds is used again");
     }
     if (last_ && last_->stream != stream->id &&
         !simulator.scheduler().clock_before(*stream).covers(*last_)) {
@@ -266,17 +272,20 @@ class Context final : public nvinfer1::IExecutionContext {
     const size_t size = kernel.count * element_size(kernel.type);
     std::vector<Access> accesses = {{kernel.a, size, false}, {kernel.result, size, true}};
     if (kernel.b != kernel.a) accesses.push_back({kernel.b, size, false});
-    last_ = simulator.enqueue(stream, "kernel", accesses,
-                              [&simulator, kernel, device = stream.device, sms = stream.sms] {
-                                simulator.kernel_log().add({device, sms.first, sms.count});
-                                run_kernel(simulator, kernel);
-                              });
+    if (stream.capture) is_graphs_ = true;
+    const Point point = simulator.enqueue(
+        stream, "kernel", accesses, [&simulator, kernel, device = stream.device, sms = stream.sms] {
+          simulator.kernel_log().add({device, sms.first, sms.count});
+          run_kernel(simulator, kernel);
+        });
+    if (!stream.capture) last_ = point;
   }
 
   const std::shared_ptr<EngineState> engine_;
   std::vector<Dims> shapes_;
   std::vector<void*> addresses_;
   std::optional<Point> last_;
+  bool is_graphs_ = false;  // a graph runs its work whenever it is launched
 };
 
 class Engine final : public nvinfer1::ICudaEngine {
@@ -285,7 +294,7 @@ class Engine final : public nvinfer1::ICudaEngine {
 
   ~Engine() noexcept override {
     Simulator& simulator = Simulator::instance();
-    const std::lock_guard<std::mutex> lock(simulator.mutex());
+    const gpusim::Lock lock(simulator.mutex());
     if (state_->contexts != 0) {
       simulator.faults().add(FaultKind::kLateWait,
                              "an engine is destroyed before its execution contexts");
@@ -323,7 +332,7 @@ class Engine final : public nvinfer1::ICudaEngine {
   Dims getProfileShape(char const* name, int32_t profile,
                        nvinfer1::OptProfileSelector select) const noexcept override {
     Simulator& simulator = Simulator::instance();
-    const std::lock_guard<std::mutex> lock(simulator.mutex());
+    const gpusim::Lock lock(simulator.mutex());
     if (!enter(simulator, "ICudaEngine::getProfileShape")) return kBadDims;
     const PlanTensor* tensor = state_->find(name);
     if (tensor == nullptr || profile != 0 || !tensor->is_input) return kBadDims;
@@ -352,7 +361,7 @@ class Engine final : public nvinfer1::ICudaEngine {
   }
   bool setWeightStreamingBudgetV2(int64_t bytes) noexcept override {
     Simulator& simulator = Simulator::instance();
-    const std::lock_guard<std::mutex> lock(simulator.mutex());
+    const gpusim::Lock lock(simulator.mutex());
     if (!enter(simulator, "ICudaEngine::setWeightStreamingBudgetV2")) return false;
     if (state_->contexts != 0 || bytes < 0) return false;
     state_->budget = bytes;
@@ -367,8 +376,9 @@ class Engine final : public nvinfer1::ICudaEngine {
 
   nvinfer1::IExecutionContext* createExecutionContext() noexcept override {
     Simulator& simulator = Simulator::instance();
-    const std::lock_guard<std::mutex> lock(simulator.mutex());
+    const gpusim::Lock lock(simulator.mutex());
     if (!enter(simulator, "ICudaEngine::createExecutionContext")) return nullptr;
+    if (!simulator.allows_unsafe_call()) return nullptr;
     ++state_->contexts;
     ++simulator.objects().contexts;
     return new Context(state_);
@@ -382,14 +392,15 @@ class Runtime final : public nvinfer1::IRuntime {
  public:
   ~Runtime() noexcept override {
     Simulator& simulator = Simulator::instance();
-    const std::lock_guard<std::mutex> lock(simulator.mutex());
+    const gpusim::Lock lock(simulator.mutex());
     --simulator.objects().runtimes;
   }
 
   nvinfer1::ICudaEngine* deserializeCudaEngine(void const* blob,
                                                std::size_t size) noexcept override {
+    pause_if_held("IRuntime::deserializeCudaEngine");
     Simulator& simulator = Simulator::instance();
-    const std::lock_guard<std::mutex> lock(simulator.mutex());
+    const gpusim::Lock lock(simulator.mutex());
     if (!enter(simulator, "IRuntime::deserializeCudaEngine")) return nullptr;
     auto plan = read_plan(blob, size);
     if (!plan) {
@@ -414,7 +425,7 @@ class Runtime final : public nvinfer1::IRuntime {
 
 extern "C" void* createInferRuntime_INTERNAL(void* logger, int32_t) noexcept {
   gpusim::Simulator& simulator = gpusim::Simulator::instance();
-  const std::lock_guard<std::mutex> lock(simulator.mutex());
+  const gpusim::Lock lock(simulator.mutex());
   if (gpusim::process_logger == nullptr) {
     gpusim::process_logger = static_cast<nvinfer1::ILogger*>(logger);
   }

@@ -76,6 +76,12 @@ GPUSIM_API void fail_call(const std::string& call, uint64_t nth,
                           cudaError_t error = cudaErrorUnknown);
 GPUSIM_API void clear_failures();
 
+// Holds up the next call of `call`, a function of the CUDA runtime, "IExecutionContext::enqueueV3"
+// or "IRuntime::deserializeCudaEngine", before it does anything; calls of other threads go on.
+GPUSIM_API void hold_call(const std::string& call);
+GPUSIM_API void wait_for_held_call();  // until a thread is held up there
+GPUSIM_API void release_held_call();
+
 // Names of all calls that can fail, in the order they were made, since reset() or clear_calls().
 GPUSIM_API std::vector<std::string> calls();
 GPUSIM_API void clear_calls();
@@ -96,6 +102,10 @@ GPUSIM_API std::vector<KernelRun> kernel_runs();
 // Runs everything that is queued, on every device. Tests use it to look at memory; it orders
 // nothing.
 GPUSIM_API void run_all();
+
+// Whether this thread is inside a simulated call, also while that one calls back: what is allocated
+// meanwhile is the simulator's.
+GPUSIM_API bool is_in_call();
 
 // Bytes behind a device pointer, for assertions; reads what is there now and waits for nothing.
 GPUSIM_API std::vector<unsigned char> peek(const void* device_pointer, size_t size);

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cuda_runtime_api.h"
+#include <cuda_runtime_api.h>
 
 #define NV_TENSORRT_MAJOR 10
 #define NV_TENSORRT_MINOR 16
@@ -100,7 +100,8 @@ class IRuntime {
 
 }  // namespace nvinfer1
 
-extern "C" GPUSIM_API void* createInferRuntime_INTERNAL(void* logger, int32_t version) noexcept;
+extern "C" __attribute__((visibility("default"))) void* createInferRuntime_INTERNAL(
+    void* logger, int32_t version) noexcept;
 
 namespace nvinfer1 {
 inline IRuntime* createInferRuntime(ILogger& logger) noexcept {
