@@ -353,10 +353,10 @@ def build_program(
     A model is `[METHOD=]FILE.onnx` or `[METHOD=]FILE.py:FUNCTION`, and a shape `[METHOD:]INPUT=MIN:OPT:MAX`. The budget
     is in bytes of device memory, `device` a CUDA ordinal. `progress` is told what is done, steps done and steps in all.
 
-    Raises ModelError for a model that cannot be built, MissingPackageError, which names the extra to install,
-    UsageProblemError, and UnreadableFileError for an output that cannot be written.
+    Raises ModelError for a model that cannot be built and for an output that cannot be written, MissingPackageError,
+    which names the extra to install, and UsageProblemError.
     """
-    from linkcheck.errors import UnreadableFileError
+    from linkcheck.errors import ModelError
     from linkcheck.executorch.build import build_program as build
 
     _refuse_text(models)
@@ -371,7 +371,7 @@ def build_program(
             progress=progress,
         )
     except OSError as error:
-        raise UnreadableFileError(str(error.filename or output), error.strerror or str(error)) from error
+        raise ModelError(output, f"cannot be written: {error.strerror or error}") from error
 
 
 def check_prebuilt(path: str, *, settings: Settings, state: str | None = None, wanted: Target | None = None) -> Report:

@@ -226,7 +226,7 @@ class TestWithTensorRT:
             (("strange.onnx", *both), "strange.onnx: dimension 0 of the output r is rows, and no input's dimension is"),
             (("broken.onnx",), "broken.onnx: the ONNX parser refuses it: "),
             (("missing.onnx",), "missing.onnx: there is no such file"),
-            (("model.onnx", "model.onnx"), "model.onnx: forward is model.onnx already"),
+            (("model.onnx", "model.onnx"), "model.onnx: the method forward is model.onnx already"),
             (("model.txt",), "model.txt: neither FILE.onnx nor FILE.py:FUNCTION"),
             (("model.py:wrong",), "model.py:wrong: forward is no pair"),
             (("model.py:failing",), "model.py:failing: IndexError: list index out of range"),
@@ -239,4 +239,6 @@ class TestWithTensorRT:
         assert not (folder / "model.pte").exists()
 
     def test_an_output_that_cannot_be_written_is_one_line(self, folder: Path) -> None:
-        assert refusal(build(folder, "model.py:make", output="no/model.pte")).startswith("no/model.pte")
+        assert refusal(build(folder, "model.py:make", output="no/model.pte")).startswith(
+            "no/model.pte: cannot be written: "
+        )
