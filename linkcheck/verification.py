@@ -199,7 +199,7 @@ class Verification:
 
     def _judge_bundle(self) -> None:
         """Judge the programs together with the processes that may run them."""
-        rules = [rule for rule in ALL_RULES if rule.check_bundle is not None and rule.meta.code in self.codes]
+        rules = [rule for rule in LINK_RULES if rule.check_bundle is not None and rule.meta.code in self.codes]
         if not rules:
             return
         from linkcheck.bundle import assemble_bundle

@@ -54,7 +54,7 @@ def command(
     """
     from linkcheck.api import build_program, check_programs, load_settings
     from linkcheck.report.programs import render_programs
-    from linkcheck.rules import ALL_RULES
+    from linkcheck.rules.program_rules import ALL_RULES
 
     refuse_inputs(output, tuple(model.rpartition("=")[2].partition(".py:")[0] for model in models))
     with _Bars() as bars:

@@ -21,7 +21,7 @@ from linkcheck.executorch.backend import find_order
 from linkcheck.executorch.blob import TensorRTBlob, serialize
 
 
-class Model(torch.nn.Module):
+class Model(torch.nn.Module):  # type: ignore[misc, unused-ignore]
     def forward(self, x: Any, y: Any) -> Any:
         return x + y, x * y
 
