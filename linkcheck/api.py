@@ -9,7 +9,7 @@ from linkcheck.value import Value
 
 if TYPE_CHECKING:
     import datetime
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from linkcheck.executorch.facts import ProgramSet
     from linkcheck.inputs.sources import Inputs
@@ -344,6 +344,42 @@ def check_programs(
     about = {rule.meta.code for rule in PROGRAM_RULES}
     about |= {unused_waiver.META.code, expired_waiver.META.code}
     return ProgramVerdict(_make_report("pte", paths, results, settings, codes & about, today), survey.programs)
+
+
+def build_program(
+    models: Sequence[str],
+    output: str,
+    *,
+    builder: str = "tensorrt-rtx",
+    shapes: Sequence[str] = (),
+    weight_streaming_budget: int | None = None,
+    device: int = 0,
+    progress: Callable[[str, int, int], None] = lambda what, done, steps: None,
+) -> None:
+    """Build an ExecuTorch program whose methods are TensorRT engines, and write it to `output`.
+
+    A model is `[METHOD=]FILE.onnx` or `[METHOD=]FILE.py:FUNCTION`, and a shape `[METHOD:]INPUT=MIN:OPT:MAX`. The budget
+    is in bytes of device memory, `device` a CUDA ordinal. `progress` is told what is done, steps done and steps in all.
+
+    Raises ModelError for a model that cannot be built and for an output that cannot be written, MissingPackageError,
+    which names the extra to install, and UsageProblemError.
+    """
+    from linkcheck.errors import ModelError
+    from linkcheck.executorch.build import build_program as build
+
+    _refuse_text(models)
+    try:
+        build(
+            models,
+            output,
+            builder=builder,
+            shapes=shapes,
+            weight_streaming_budget=weight_streaming_budget,
+            device=device,
+            progress=progress,
+        )
+    except OSError as error:
+        raise ModelError(output, f"cannot be written: {error.strerror or error}") from error
 
 
 def check_prebuilt(path: str, *, settings: Settings, state: str | None = None, wanted: Target | None = None) -> Report:

@@ -103,6 +103,27 @@ class ProcessError(LinkcheckError):
         self.reason = reason
 
 
+class ModelError(LinkcheckError):
+    """A model of which no program could be built: what it is made from, or what a builder said of it."""
+
+    def __init__(self, model: str, reason: str) -> None:
+        """Keep `model`, as the user named it, and the `reason`, which becomes one line."""
+        reason = " ".join(reason.split())
+        super().__init__(f"{model}: {reason}")
+        self.model = model
+        self.reason = reason
+
+
+class MissingPackageError(LinkcheckError):
+    """A Python package that only one command needs cannot be imported."""
+
+    def __init__(self, package: str, extra: str, reason: str) -> None:
+        """Keep the `package` (as it is imported), the `extra` that brings it, and what the import said."""
+        reason = " ".join(reason.split())
+        super().__init__(f"{package} cannot be imported ({reason}): pip install 'linkcheck-elf[{extra}]'")
+        self.package = package
+
+
 class NothingToCheckError(LinkcheckError):
     """The inputs hold no ELF file, so a clean result would be a lie."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
 from linkcheck.inputs.process import Examiner, start_process
 from linkcheck.inputs.shown import show_error, show_file, show_image, show_process
-from linkcheck.inputs.wanted import is_library_name
+from linkcheck.inputs.wanted import PROGRAM_SUFFIX, is_library_name
 from linkcheck.model import Check, FileIdentity, FileKind, Finding, Outcome
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules import LINK_RULES, malformed_elf
@@ -74,6 +74,9 @@ class Verification:
         self.load_sets: list[LoadSet] = []
         #: The policy's dlopens that no file has made so far.
         self.unmade: dict[DlopenEdge, None] = dict.fromkeys(self.edges)
+        #: ExecuTorch programs among the inputs, and where each file is that a process loads.
+        self.programs: list[NamedFile] = []
+        self._places: dict[tuple[int, int], str] = {}
         self._beside: tuple[Image, ...] = ()
         self._neighbours = inputs.directories
         self._seen: set[tuple[object, ...]] = set()
@@ -89,6 +92,8 @@ class Verification:
                 images.append((file, examined.image))
                 self.system.know(examined.image)
                 self.images.append(show_image(examined.image, self.inputs.show))
+            elif self._is_program(file, examined.identity):
+                self.programs.append(file)
             elif file.named or _stands_for_a_library(examined.identity):
                 self._judge_file(examined, None)
             # What else is found in a directory and is no image (object files, debug companions) is nobody's root.
@@ -102,6 +107,8 @@ class Verification:
             if file.named or not self._is_judged_with_others(image):
                 self._judge_process(file, image, () if programs else self.dlopen)
         self._judge_interpreters([image for _, image in programs], [image for _, image in libraries])
+        if self.programs:
+            self._judge_bundle()
 
     def note_nothing(self, paths: Sequence[str]) -> None:
         """Say of `paths` that there was nothing to check, if that is so."""
@@ -126,6 +133,7 @@ class Verification:
         )
         process = replace(process, load_set=replace(process.load_set, beside=self._beside))
         self.loaded.update((m.image.device, m.image.inode) for m in process.load_set.modules)
+        self._note_places(process.load_set)
         process = show_process(process, self.inputs.show)
         self.load_sets.append(process.load_set)
         for edge in process.made:
@@ -149,7 +157,7 @@ class Verification:
 
     def _judge_interpreters(self, programs: Sequence[Image], libraries: Sequence[Image]) -> None:
         """Judge the process of each interpreter that would import several of the modules among `libraries`."""
-        if not self.codes & _OF_KNOWN_INTERPRETERS or not libraries:
+        if not libraries or not (self.codes & _OF_KNOWN_INTERPRETERS or self.programs):
             return
         from linkcheck.inputs.interpreter import find_interpreters
 
@@ -164,6 +172,7 @@ class Verification:
                 neighbours=self.inputs.directories,
                 named=False,
             )
+            self._note_places(process.load_set)
             process = show_process(process, self.inputs.show)
             load_set = replace(process.load_set, beside=self._beside)
             self.load_sets.append(load_set)
@@ -174,6 +183,34 @@ class Verification:
             for rule in LINK_RULES:
                 if rule.check_load_set is not None and rule.meta.code in self.codes & asked:
                     self._apply(rule, load_set, note)
+
+    def _is_program(self, file: NamedFile, identity: FileIdentity) -> bool:
+        """Whether `file`, which is no image, is an ExecuTorch program; of those in directories only a .pte may be."""
+        if identity.kind is not FileKind.DATA or not (file.named or file.path.endswith(PROGRAM_SUFFIX)):
+            return False
+        from linkcheck.bundle import is_program
+
+        return is_program(file.path)
+
+    def _note_places(self, load_set: LoadSet) -> None:
+        """Remember where the files of `load_set` are, before they get the names that users know."""
+        if self.programs:
+            self._places.update(((m.image.device, m.image.inode), m.image.path) for m in load_set.modules)
+
+    def _judge_bundle(self) -> None:
+        """Judge the programs together with the processes that may run them."""
+        rules = [rule for rule in LINK_RULES if rule.check_bundle is not None and rule.meta.code in self.codes]
+        if not rules:
+            return
+        from linkcheck.bundle import assemble_bundle
+
+        assembly = assemble_bundle(self.programs, self.load_sets, self._places)
+        for rule in rules:
+            for path, error in assembly.errors:
+                self._note(Check(rule.meta.code, path, Outcome.UNKNOWN, str(error)))
+            if rule.check_bundle is not None:
+                for result in rule.check_bundle(assembly.bundle, self.settings):
+                    self._note(result)
 
     def _judge_file(self, examined: ExaminedFile, wanted: Target | None) -> None:
         examined = show_file(examined, self.inputs.show)

@@ -25,6 +25,7 @@ COMMANDS = {
     "tree": "linkcheck.cli.tree",
     "scan": "linkcheck.cli.scan",
     "pte": "linkcheck.cli.pte",
+    "pte build": "linkcheck.cli.pte_build",
     "live": "linkcheck.cli.live",
     "rules": "linkcheck.cli.rules",
     "explain": "linkcheck.cli.explain",
@@ -45,6 +46,15 @@ class LazyGroup(Command, click.Group):
             return None
         command: click.Command = import_module(COMMANDS[cmd_name]).command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that `args` begin with, whose name may be two words, and what follows it."""
+        name = " ".join(args[:2])
+        if name in COMMANDS and len(args) > 1:
+            return name, self.get_command(ctx, name), args[2:]
+        return super().resolve_command(ctx, args)
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -72,6 +72,12 @@ def open_container(file: BlockFile) -> Container:
     raise NotAProgramError(file.path, _describe(file, identifier))
 
 
+def looks_like_program(file: BlockFile) -> bool:
+    """Whether `file` has the identifier of a program or a data file, of whatever version."""
+    identifier = file.read(4, 4, "the identifier") if file.size >= 8 else b""
+    return identifier[:2] in (_PROGRAM_IDENTIFIER[:2], _DATA_IDENTIFIER[:2]) and identifier[2:].isdigit()
+
+
 def _describe(file: BlockFile, identifier: bytes) -> str:
     if not identifier:
         return f"it has {file.size} bytes"

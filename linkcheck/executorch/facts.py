@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.choice import Choice
 from linkcheck.executorch.blob import ENGINE_ALIGNMENT, KEY_PREFIX
+from linkcheck.model import unique
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
 #: The id under which the delegate's backend is registered, here and in torch_tensorrt.
 TENSORRT_BACKEND = "TensorRTBackend"
+
+#: `executorch::runtime::register_backend(const Backend&)`, which a backend's static initializer calls with its id, and
+#: `get_backend_class(const char*)`, which finds it again (runtime/backend/interface.h of ExecuTorch 1.5.1).
+REGISTER_BACKEND = "_ZN10executorch7runtime16register_backendERKNS0_7BackendE"
+GET_BACKEND_CLASS = "_ZN10executorch7runtime17get_backend_classEPKc"
 
 
 class ProgramKind(Choice):
@@ -116,6 +122,11 @@ class ProgramFile(Value):
     def is_data(self) -> bool:
         """Whether it is a .ptd, which holds named data and no method."""
         return self.kind is ProgramKind.DATA
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """The ids of the backends that its methods call, each once."""
+        return unique(delegate.backend for delegate in self.delegates)
 
     @property
     def tensorrt_delegates(self) -> tuple[Delegate, ...]:

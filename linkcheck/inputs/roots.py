@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import NothingToCheckError, UnreadableFileError
-from linkcheck.inputs.wanted import ELF_MAGIC, is_library_name
+from linkcheck.inputs.wanted import ELF_MAGIC, PROGRAM_SUFFIX, is_library_name
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def list_files(path: str) -> Listing:
     """The files that `path` stands for, in a stable order.
 
     A file stands for itself, whatever it is. A directory stands for every file below it that begins with the ELF
-    magic or is named like a shared library; symbolic links in it are not followed.
+    magic or is named like a shared library or an ExecuTorch program; symbolic links in it are not followed.
 
     The problems are an UnreadableFileError for each directory and file that cannot be read, and a NothingToCheckError
     for a directory without such a file.
@@ -88,7 +88,7 @@ def _find_in(parent: str, descriptor: int, below: list[str], problems: list[Link
             if entry.is_dir(follow_symlinks=False):
                 below.append(os.path.join(parent, name))
             elif entry.is_file(follow_symlinks=False):
-                if is_library_name(name):
+                if is_library_name(name) or name.endswith(PROGRAM_SUFFIX):
                     yield os.path.join(parent, name)
                     continue
                 file = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=descriptor)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 ELF_MAGIC = b"\x7fELF"
+#: What ExecuTorch programs are called; in directories only files of that name are asked whether they are some.
+PROGRAM_SUFFIX = ".pte"
 
 
 def is_library_name(path: str) -> bool:

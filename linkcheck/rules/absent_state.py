@@ -5,9 +5,14 @@
 For every state of the policy, in the process of a program: each import of the state's symbols, in the scope in which
 ld.so would look it up. Where there is no definition in that scope the state is absent for the file that imports it.
 
+Where ExecuTorch programs (.pte) are among the inputs: that some process there registers every backend that a program
+calls. A backend registers itself, by a static initializer that calls `register_backend` with the backend's id. So some
+file of the process must import or define `register_backend`, and have the id among the bytes that are mapped.
+
 ## Why it matters
 
 Zero copies hurt as much as two: the program does not start, or the library cannot be opened, with "undefined symbol".
+A backend that nobody registers is not missed by any linker: a method that calls it fails to load on the device.
 
 ## Bad
 
@@ -31,10 +36,15 @@ $ linkcheck verify runner --dlopen libdelegate.so --select LC402
 * The library was linked without the owner (shared libraries may have undefined symbols; `-Wl,-z,defs` forbids it): link
   it.
 * The owner is loaded, but only for another dlopened library (RTLD_LOCAL): link it to each library that uses it.
+* The backend is in a static archive, and the linker took nothing of it because nothing refers to it: link it with
+  `--whole-archive`.
+* The backend's library is not linked because nothing refers to it (`--as-needed`), or the program opens it: link it
+  with `--no-as-needed`, or name it with `--dlopen`.
 
 ## Options
 
-`[[state]]` in the policy; `--dlopen-global PATH` where the program opens the owner with RTLD_GLOBAL.
+`[[state]]` in the policy; `--dlopen-global PATH` where the program opens the owner with RTLD_GLOBAL; `--dlopen PATH`
+for a backend's library.
 
 ## What it cannot see
 
@@ -42,6 +52,13 @@ A library that is judged on its own, without its program: what the program provi
 unresolved library would define, or a library behind a filter (DT_FILTER, DT_AUXILIARY), or a file whose symbol table
 cannot be seen: then the answer is `unknown`. So it is where only a library that a running process has opened defines
 the symbols, perhaps with RTLD_GLOBAL (`linkcheck live`).
+
+Whether a file that can register backends, and has an id in it, registers that one: a mere mention of the id counts as
+registered. Ids that are put together at run time. What a file with a copy of the runtime registers that was hidden and
+stripped: `unknown` where the id is in it. Which of several programs runs a .pte: one that registers all its backends is
+enough. Where only libraries are among the inputs, or no program that has to do with ExecuTorch, what is not registered
+is `unknown`, and `not-applicable` for a .pte that was found in a directory. Programs inside of archives are not looked
+at.
 """
 
 from __future__ import annotations
@@ -59,6 +76,7 @@ if TYPE_CHECKING:
     from linkcheck.loader.state import Judgement
     from linkcheck.model import Binding, LoadSet, RuleResult
     from linkcheck.policy.settings import Settings, State
+    from linkcheck.rules.rule import Bundle
 
 META = RuleMeta("LC402", "absent-state", "files of a program import a state that none defines", Severity.ERROR, "0.1")
 
@@ -129,4 +147,11 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
         )
 
 
-RULE = Rule(META, __doc__ or "", check_load_set=check)
+def check_bundle(bundle: Bundle, settings: Settings) -> Iterator[RuleResult]:
+    """Yield a pass for each program whose backends some process registers, and a finding for each that none does."""
+    from linkcheck.rules.registration import check_registrations
+
+    yield from check_registrations(META, bundle, settings)
+
+
+RULE = Rule(META, __doc__ or "", check_load_set=check, check_bundle=check_bundle)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from linkcheck.executorch.facts import ProgramSet
+    from linkcheck.executorch.facts import ProgramFile, ProgramSet
     from linkcheck.model import FileIdentity, Finding, Image, LoadSet, RuleResult, Severity, Target
     from linkcheck.policy.settings import DlopenEdge, Settings, State, Waiver
 
@@ -52,14 +52,32 @@ class PolicyUse(Value):
     unmade: tuple[DlopenEdge, ...] = ()
 
 
+class Names(Value):
+    """The backend ids that stand in one file: as `whole` words, or only as the `ends` of longer ones."""
+
+    whole: frozenset[str] = frozenset()
+    ends: frozenset[str] = frozenset()
+
+
+class Bundle(Value):
+    """ExecuTorch programs among the inputs of `verify`, and the processes there that may run them."""
+
+    programs: tuple[ProgramFile, ...]
+    processes: tuple[LoadSet, ...]
+    #: Paths of the programs that the user named; the others were found in a named directory.
+    named: frozenset[str]
+    #: Device and inode of a file of some process -> the ids of `programs` in it; why it could not be read, in words.
+    names: Mapping[tuple[int, int], Names | str]
+
+
 class Rule(Value):
     """One rule: its card, its manual page in Markdown, and what it looks at.
 
     Each check yields a Finding for every fault and a Check for every subject that passed, did not apply or could not
     be seen. It reads no file, prints nothing and filters nothing: selection and waivers are the caller's.
     `check_file` looks at one candidate file, `check_load_set` at everything one process would load (a rule may have
-    both), and `check_programs` at ExecuTorch programs and their data. `check_policy` looks at the policy after the run,
-    and yields faults only.
+    both), `check_programs` at ExecuTorch programs and their data, and `check_bundle` at programs together with the
+    processes that may run them. `check_policy` looks at the policy after the run, and yields faults only.
     """
 
     meta: RuleMeta
@@ -68,3 +86,4 @@ class Rule(Value):
     check_load_set: Callable[[LoadSet, Settings], Iterator[RuleResult]] | None = None
     check_policy: Callable[[PolicyUse, Settings], Iterator[Finding]] | None = None
     check_programs: Callable[[ProgramSet, Settings], Iterator[RuleResult]] | None = None
+    check_bundle: Callable[[Bundle, Settings], Iterator[RuleResult]] | None = None

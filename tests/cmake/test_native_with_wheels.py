@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import struct
 import venv
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cmake.project import ROOT, Run, cmake, run_command
 from tests.cmake.wheels import fetch_member, fetch_wheel
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 pytestmark = [pytest.mark.cmake, pytest.mark.compile, pytest.mark.network, pytest.mark.slow]
 
+#: Of both inputs of export_forms.py, exact as float32 and in the four decimals that the runner prints.
+INPUTS = ((1.5, 2.0, 3.0, 4.0, 5.0, -6.25), (10.0, 20.0, 30.0, 40.0, 0.5, 60.0))
 EXECUTORCH = "executorch==1.5.1"
 #: The torch that this executorch was built for, without a GPU's libraries.
 TORCH = "torch==2.13.0+cpu"
@@ -130,3 +138,67 @@ def test_the_backend_runs_under_executorchs_stock_python_runtime(native: Native,
     environment = {"LD_LIBRARY_PATH": str(cudart)}
     run = run_command(python, test, native.backend, native.program, environment=environment).must_succeed()
     assert run.raw.endswith("OK\n")
+
+
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory: pytest.TempPathFactory, python: Path) -> Callable[[int], dict[str, Path]]:
+    """A program of our partitioner whose engine has so many bytes more than it needs, named and inline."""
+
+    def export(padding: int) -> dict[str, Path]:
+        folder = tmp_path_factory.mktemp("forms")
+        tensors = [
+            {"name": name, "input": name in "ab", "dtype": "float32", "shape": [2, 3]}
+            for name in ("a", "b", "sum", "product")
+        ]
+        operations = [
+            {"op": op, "a": "a", "b": "b", "out": out} for op, out in (("add", "sum"), ("multiply", "product"))
+        ]
+        spec = {"tensors": tensors, "operations": operations, "padding": padding}
+        (folder / "plan.json").write_text(json.dumps(spec))
+        make_plan = ROOT / "native" / "gpusim" / "make_plan.py"
+        run_command(python, make_plan, folder / "plan.json", folder / "engine.plan").must_succeed()
+        script = ROOT / "tests" / "executorch" / "export_forms.py"
+        for form in ("named", "inline"):
+            command = (python, "-W", "ignore", script, folder / "engine.plan", folder / f"{form}.pte", form)
+            run_command(*command, environment={"PYTHONPATH": str(ROOT)}).must_succeed()
+        return {form: folder / f"{form}.pte" for form in ("named", "inline")}
+
+    return export
+
+
+def test_our_partitioners_programs_run_alike_in_both_runtimes_and_forms(
+    native: Native, cudart: Path, python: Path, forms: Callable[[int], dict[str, Path]], tmp_path: Path
+) -> None:
+    """An engine of 3 MB: of a small one what surrounds it is a large part, see the test below."""
+    programs = forms(3 << 20)
+    files = []
+    for number, values in enumerate(INPUTS):
+        files.append(tmp_path / f"{number}.bin")
+        files[-1].write_bytes(struct.pack("<6f", *values))
+    expected = [
+        [a + b for a, b in zip(*INPUTS, strict=True)],
+        [a * b for a, b in zip(*INPUTS, strict=True)],
+    ]
+    environment = {"LD_LIBRARY_PATH": str(cudart)}
+    script = ROOT / "tests" / "executorch" / "run_program.py"
+    for program in programs.values():
+        inputs = ",".join(map(str, files))
+        run = run_command(
+            native.runner, f"--model_path={program}", f"--inputs={inputs}", environment=environment
+        ).must_succeed()
+        printed = [line.partition("values: ")[2] for line in run.raw.splitlines() if "values: " in line]
+        assert [[float(value) for value in line.split()] for line in printed] == expected
+        command = (python, "-W", "ignore", script, native.backend, program)
+        answer = run_command(*command, *files, environment=environment).must_succeed().raw.splitlines()
+        assert json.loads(next(line for line in answer if line.startswith("[["))) == expected
+    named, inline = (programs[form].stat().st_size for form in ("named", "inline"))
+    assert abs(named - inline) <= inline / 100
+
+
+def test_the_named_form_of_a_small_engine_takes_some_hundred_bytes_more(
+    forms: Callable[[int], dict[str, Path]],
+) -> None:
+    """Its key stands in the blob and in the named data, and it begins a segment of its own, aligned."""
+    programs = forms(0)
+    named, inline = (programs[form].stat().st_size for form in ("named", "inline"))
+    assert 0 < named - inline < 1024

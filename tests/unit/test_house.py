@@ -196,7 +196,7 @@ def _read_test(path: Path) -> ast.Module:
 
 @each_rule
 def test_each_rule_looks_at_something(rule: Rule) -> None:
-    checks_files = (rule.check_file, rule.check_load_set, rule.check_programs)
+    checks_files = (rule.check_file, rule.check_load_set, rule.check_programs, rule.check_bundle)
     about_policy = rule.check_policy is not None
     about_files = any(check is not None for check in checks_files)
     assert (about_files, about_policy) == (not rule.meta.code.startswith("LC9"), rule.meta.code.startswith("LC9"))
@@ -219,7 +219,8 @@ MAY_KNOW: dict[str, frozenset[str]] = {
     "report": frozenset({"linkcheck", "report", "errors", "executorch", "model", "policy"}),
     "rules": frozenset({"rules", "errors", "executorch", "loader", "model", "policy"}),
     "inputs": frozenset({"inputs", "elf", "errors", "loader", "model", "policy"}),
-    "verification": frozenset({"rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
+    "bundle": frozenset({"rules", "inputs", "elf", "errors", "executorch", "model"}),
+    "verification": frozenset({"bundle", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
     "scanning": frozenset({"verification", "rules", "inputs", "errors", "model"}),
     "running": frozenset({"verification", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
     "api": frozenset(

@@ -63,7 +63,10 @@ UNWANTED = {
     "linkcheck.report.markdown": "only for --format markdown",
     "linkcheck.report.github": "only for --format github",
     "linkcheck.cli.prebuilt": "another command",
-    "linkcheck.executorch.facts": "only for pte",
+    "linkcheck.executorch.facts": "only for pte, and for programs among the inputs of verify",
+    "linkcheck.bundle": "only for programs among the inputs",
+    "linkcheck.rules.registration": "only for programs among the inputs",
+    "linkcheck.elf.texts": "only for programs among the inputs",
 }
 
 _STATE = (

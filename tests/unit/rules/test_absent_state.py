@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from linkcheck.model import FileKind, ListedSymbols, Outcome, Severity, SymbolBinding
-from linkcheck.rules.absent_state import check
+from linkcheck.executorch.facts import Delegate, Place, ProgramFile, ProgramKind
+from linkcheck.model import Confidence, FileKind, ListedSymbols, Outcome, Severity, SymbolBinding
+from linkcheck.rules.absent_state import check, check_bundle
+from linkcheck.rules.rule import Bundle, Names
 from tests.unit.rules.worlds import (
     ACCESSOR,
+    GET_BACKEND,
     OWNER,
     PROFILE,
+    REGISTER_BACKEND,
     checks,
     findings,
     image,
@@ -19,6 +24,11 @@ from tests.unit.rules.worlds import (
     runner,
     symbol,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from linkcheck.model import Image, LoadSet
 
 STREAM_ONLY = replace(PROFILE, states=PROFILE.states[:1])
 DELEGATE = image("lib/d.so", soname="libd.so", imports=(ACCESSOR,))
@@ -84,3 +94,74 @@ def test_cannot_see_what_a_missing_library_defines() -> None:
     assert checks(check(world, STREAM_ONLY)) == [
         ("bin/runner", Outcome.UNKNOWN, "libother.so not found, and it may define the caller stream")
     ]
+
+
+# ---------------------------------------------------------------- backends of programs
+
+_RUNTIME = image("lib/libexecutorch.so", soname="libexecutorch.so", exports=(REGISTER_BACKEND, GET_BACKEND))
+_BACKEND = image("lib/libacme.so", soname="libacme.so", imports=(REGISTER_BACKEND,))
+_RUNNER = runner(needed=("libexecutorch.so", "libacme.so"), imports=(GET_BACKEND,))
+
+
+def bundle(*processes: LoadSet, ids: Mapping[Image, Names | str], named: bool = True) -> Bundle:
+    """A program that calls Acme; `ids` says in which files that is. A file is told by its inode."""
+    call = Delegate("model.pte", "forward", 0, "Acme", Place("model.pte", 0, 8))
+    program = ProgramFile("model.pte", ProgramKind.PROGRAM, 99, ("forward",), (call,))
+    inodes = {image.path: number for number, image in enumerate(ids, 1)}
+    numbered = tuple(
+        replace(
+            one,
+            modules=tuple(
+                replace(module, image=replace(module.image, inode=inodes.get(module.image.path, 0)))
+                for module in one.modules
+            ),
+        )
+        for one in processes
+    )
+    names = {(0, inodes[image.path]): found for image, found in ids.items()}
+    return Bundle((program,), numbered, frozenset({"model.pte"} if named else ()), names)
+
+
+_WHOLE = Names(frozenset({"Acme"}))
+_END = Names(ends=frozenset({"Acme"}))
+
+
+def test_passes_a_backend_that_a_loaded_file_registers() -> None:
+    given = bundle(load_set(_RUNNER, _RUNTIME, _BACKEND), ids={_BACKEND: _WHOLE})
+    [(subject, outcome, reason)] = checks(check_bundle(given, PROFILE))
+    assert (subject, outcome) == ("model.pte", Outcome.PASS)
+    assert reason == "registered in a process of bin/runner: Acme by lib/libacme.so"
+
+
+def test_finds_a_backend_that_no_loaded_file_registers() -> None:
+    for ids, confidence in (
+        ({_RUNTIME: Names()}, Confidence.HIGH),
+        ({_RUNNER: _WHOLE}, Confidence.MEDIUM),  # the runner speaks of it, and the runtime is another file
+    ):
+        given = bundle(load_set(_RUNNER, _RUNTIME, _BACKEND), ids=ids)
+        finding = only_finding(check_bundle(given, PROFILE))
+        assert (finding.code, finding.severity, finding.confidence) == ("LC402", Severity.ERROR, confidence)
+        assert (finding.primary.path, finding.primary.symbol) == ("model.pte", "Acme")
+
+
+def test_cannot_see_what_a_file_registers_that_holds_the_runtime_or_a_longer_name() -> None:
+    alone = runner(needed=(), imports=())
+    opaque = replace(_RUNNER, symbols=replace(_RUNNER.symbols, unseen="it has no bounds"))  # type: ignore[type-var]
+    for given in (
+        bundle(load_set(alone), ids={alone: _WHOLE}),
+        bundle(load_set(_RUNNER, _RUNTIME, _BACKEND), ids={_BACKEND: _END}),
+        bundle(load_set(_RUNNER, _RUNTIME, _BACKEND), ids={_BACKEND: "lib/libacme.so: cannot be read: no"}),
+        bundle(load_set(_RUNNER, _RUNTIME, missing=("libacme.so",)), ids={_RUNTIME: Names()}),
+        bundle(load_set(opaque, _RUNTIME), ids={opaque: _WHOLE}),
+    ):
+        [(_, outcome, reason)] = checks(check_bundle(given, PROFILE))
+        assert outcome is Outcome.UNKNOWN
+        assert "Acme" in reason or "acme" in reason or "bin/runner" in reason
+
+
+def test_passes_over_a_found_program_when_no_program_here_has_to_do_with_executorch() -> None:
+    plain = runner(needed=(), imports=())
+    for named, expected in ((True, Outcome.UNKNOWN), (False, Outcome.NOT_APPLICABLE)):
+        given = bundle(replace(load_set(plain), named=False), ids={}, named=named)
+        [(_, outcome, _)] = checks(check_bundle(given, PROFILE))
+        assert outcome is expected
