@@ -349,6 +349,11 @@ def test_an_archive_without_elf_files_has_nothing_to_check(tmp_path: Path) -> No
     assert "no ELF file in this archive" in refuse(make_zip(tmp_path / "a.zip", [("readme.txt", b"text" * 9)]))
 
 
+@pytest.mark.parametrize("name", ["a.zip", "a.whl"])
+def test_an_archive_without_members_has_nothing_to_check(tmp_path: Path, name: str) -> None:
+    assert "no ELF file in this archive" in refuse(make_zip(tmp_path / name, []))
+
+
 def test_other_compressions_of_zip_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w") as archive:
