@@ -517,6 +517,8 @@ class LoadSet(Value):
     beside: tuple[Image, ...] = ()
     #: Whose loader's rules it was made by, and binds by.
     libc: Libc = Libc.GLIBC
+    #: The root's PT_INTERP, when the kernel cannot start it: then nothing of all this comes about.
+    interpreter: Unresolved | None = None
 
     @property
     def root(self) -> Image:

@@ -53,4 +53,4 @@ def command(
         libc=libc,
     )
     emit(render_trees(load_sets, format_, tried=tried), output)
-    return 1 if any(load_set.unresolved for load_set in load_sets) else 0
+    return 1 if any(load_set.unresolved or load_set.interpreter for load_set in load_sets) else 0
