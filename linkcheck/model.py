@@ -222,6 +222,9 @@ class SymbolTable(Protocol):
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """Those of `names` that are defined only as room for a copy of another file's object (R_*_COPY)."""
 
+    def list_copies(self) -> tuple[Symbol, ...]:
+        """All that is defined only as room for a copy, once each; the version is the one that is asked for."""
+
     def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
         """Those of the definitions called `names` that some relocation of the file refers to; None: cannot be told.
 
@@ -283,6 +286,10 @@ class ListedSymbols(Value):
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """See SymbolTable.copied."""
         return tuple(name for name in names if name in self.copies)
+
+    def list_copies(self) -> tuple[Symbol, ...]:
+        """See SymbolTable.list_copies."""
+        return tuple(symbol for symbol in self.exports() if symbol.name in self.copies)
 
     def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
         """See SymbolTable.referenced."""

@@ -49,9 +49,9 @@ $ linkcheck verify runner
 ## What it cannot see
 
 Whether the kernel may execute the program and its loader: a file without its x bit, or on a file system mounted
-noexec, does not start. Libraries that the program opens by name with dlopen, unless they are declared (`--dlopen`, `[[dlopen]]`, dlopen
-metadata). When the searches of one process look
-into more than 262,144 directories they are given up: what was not found by then is `unknown`, not missing.
+noexec, does not start. Libraries that the program opens by name with dlopen, unless they are declared (`--dlopen`,
+`[[dlopen]]`, dlopen metadata). When the searches of one process look into more than 262,144 directories they are given
+up: what was not found by then is `unknown`, not missing.
 """
 
 from __future__ import annotations
