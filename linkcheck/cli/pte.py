@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from linkcheck.cli.codes import split_codes
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs, wants_color
 from linkcheck.report import FORMATS
@@ -37,7 +38,9 @@ def command(
     from linkcheck.report.programs import render_programs
     from linkcheck.rules.program_rules import ALL_RULES
 
-    settings = load_settings(policy=policy, select=_split(select), ignore=_split(ignore))
+    settings = load_settings(
+        policy=policy, select=split_codes("--select", select), ignore=split_codes("--ignore", ignore)
+    )
     refuse_inputs(output, (*files, *((settings.source,) if settings.source else ())))
     verdict = check_programs(files, settings=settings, hashed=not no_hash)
     report = verdict.report
@@ -46,7 +49,3 @@ def command(
     color = output is None and wants_color()
     emit(render_programs(verdict.report, verdict.programs, format_, color=color, rules=rules), output)
     return verdict.report.outcome.exit_status
-
-
-def _split(prefixes: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(code for text in prefixes for code in text.split(",") if code)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from linkcheck.cli.codes import split_codes
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs, wants_color
 from linkcheck.cli.loading import loading_options
@@ -60,8 +61,8 @@ def command(
     settings = load_settings(
         profile=profile,
         policy=policy,
-        select=_split(select),
-        ignore=_split(ignore),
+        select=split_codes("--select", select),
+        ignore=split_codes("--ignore", ignore),
         require_needed=require_needed,
         require_import=require_import,
         forbid_needed=forbid_needed,
@@ -80,7 +81,3 @@ def command(
     )
     emit(render(report, format_, color=output is None and wants_color(), rules=LINK_RULES), output)
     return report.outcome.exit_status
-
-
-def _split(prefixes: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(code for text in prefixes for code in text.split(",") if code)

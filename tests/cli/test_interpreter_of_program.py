@@ -14,6 +14,7 @@ from tests.cli.verify_command import verify
 from tests.loader.workshop import START, Workshop, compile_c, needs_compiler
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = needs_compiler
@@ -55,7 +56,7 @@ def make_text(tmp_path: Path) -> str:
     return str(path)
 
 
-KINDS = {
+KINDS: dict[str, Callable[[Path], str]] = {
     "usual": lambda tmp_path: LOADER,
     "absent": lambda tmp_path: "/nope/ld.so",
     "below-a-file": lambda tmp_path: f"{LOADER}/ld.so",
