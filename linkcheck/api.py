@@ -172,6 +172,17 @@ def _refuse_text(paths: Sequence[str]) -> None:
         raise TypeError("paths is a sequence of paths; for one path give [path]")
 
 
+def _refuse_empty(paths: Sequence[str]) -> None:
+    """An empty name is a variable that nothing set, and would be taken for the working directory."""
+    if "" in paths:
+        from linkcheck.errors import UsageProblemError
+
+        raise UsageProblemError(_EMPTY)
+
+
+_EMPTY = "an empty name names no file"
+
+
 @contextmanager
 def _open_verification(
     paths: Sequence[str],
@@ -282,10 +293,11 @@ def load_trees(
     """The load set of a process of each of `roots`, in order; paths in it are absolute.
 
     Arguments are as in `bindings`. What a process would not find is part of its load set. Raises UnreadableFileError,
-    NotAnImageError or MalformedElfError when a root cannot be read.
+    NotAnImageError or MalformedElfError when a root cannot be read, and UsageProblemError for an empty name.
     """
     from linkcheck.inputs.process import load_process, named_dlopen
 
+    _refuse_empty(roots)
     system = _make_system(sysroot, library_path, libc)
     opened = (
         *(named_dlopen(p, global_=False) for p in dlopen),
@@ -300,10 +312,12 @@ def _make_system(
     import os
 
     from linkcheck.elf.reader import read_image
-    from linkcheck.errors import UnreadableFileError
+    from linkcheck.errors import UnreadableFileError, UsageProblemError
     from linkcheck.loader.files import Files
     from linkcheck.loader.system import System
 
+    if sysroot == "":
+        raise UsageProblemError("--root: an empty name names no directory")
     if sysroot is not None and not os.path.isdir(sysroot):
         raise UnreadableFileError(sysroot, "--root takes a directory")
     if inputs is None or inputs.spool is None:
@@ -333,9 +347,10 @@ def check_programs(
 
     _refuse_text(paths)
     codes = frozenset(select_codes(ALL_CODES, select=settings.select, ignore=settings.ignore))
-    survey = survey_programs(paths, hashed=hashed)
+    survey = survey_programs([path for path in paths if path], hashed=hashed)
     results: list[RuleResult] = [
-        Check(blob_malformed.META.code, path, Outcome.UNKNOWN, str(error)) for path, error in survey.errors
+        Check(blob_malformed.META.code, path, Outcome.UNKNOWN, str(error))
+        for path, error in (*(("", _EMPTY) for path in paths if not path), *survey.errors)
     ]
     for rule in PROGRAM_RULES:
         if rule.check_programs is not None and rule.meta.code in codes:
@@ -427,6 +442,7 @@ def judge_prebuilt(path: str, *, settings: Settings, state: State, wanted: Targe
     from linkcheck.rules.rule import Candidate
     from linkcheck.value import replace
 
+    _refuse_empty([path])
     if "!/" in path:
         from linkcheck.inputs.refused import refuse_member
 

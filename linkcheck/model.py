@@ -225,6 +225,9 @@ class SymbolTable(Protocol):
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """Those of `names` that are defined only as room for a copy of another file's object (R_*_COPY)."""
 
+    def list_copies(self) -> tuple[Symbol, ...]:
+        """All that is defined only as room for a copy, once each; the version is the one that is asked for."""
+
     def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
         """Those of the definitions called `names` that some relocation of the file refers to; None: cannot be told.
 
@@ -290,6 +293,10 @@ class ListedSymbols(Value):
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """See SymbolTable.copied."""
         return tuple(name for name in names if name in self.copies)
+
+    def list_copies(self) -> tuple[Symbol, ...]:
+        """See SymbolTable.list_copies."""
+        return tuple(symbol for symbol in self.exports() if symbol.name in self.copies)
 
     def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
         """See SymbolTable.referenced."""
@@ -527,6 +534,8 @@ class LoadSet(Value):
     #: Read from a process that runs: `opened` is all that it has open, whatever that is for, and nobody has seen which
     #: of it is RTLD_GLOBAL (`Opened.global_` says False).
     observed: bool = False
+    #: The root's PT_INTERP, when the kernel cannot start it: then nothing of all this comes about.
+    interpreter: Unresolved | None = None
 
     @property
     def root(self) -> Image:

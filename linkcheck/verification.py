@@ -39,6 +39,8 @@ _NOTHING_TO_JUDGE = frozenset(
         FileKind.SOCKET,
     }
 )
+#: Those of them that need no look inside: in place of a library, ld.so cannot read the one and waits at the other.
+_ENDS_A_SEARCH = frozenset({FileKind.DIRECTORY, FileKind.FIFO})
 #: What is asked of the process of an interpreter that is not among the inputs, and in addition when it is. Everything
 #: else is asked of each of its modules, as the root of a process.
 _OF_INTERPRETERS = frozenset({"LC303", "LC401", "LC403"})
@@ -143,8 +145,10 @@ class Verification:
             for examined in process.rejected
             if not matches_any(examined.identity.path.rpartition("/")[2], self.settings.external)
         ]
-        for examined in (*process.opened, *rejected):
+        for examined in process.opened:
             self._judge_file(examined, root.target)
+        for examined in rejected:
+            self._judge_file(examined, root.target, met=True)
         self.judge_load_set(process.load_set)
 
     def _is_judged_with_others(self, image: Image) -> bool:
@@ -212,10 +216,11 @@ class Verification:
                 for result in rule.check_bundle(assembly.bundle, self.settings):
                     self._note(result)
 
-    def _judge_file(self, examined: ExaminedFile, wanted: Target | None) -> None:
+    def _judge_file(self, examined: ExaminedFile, wanted: Target | None, *, met: bool = False) -> None:
+        """Judge a file by itself; `met` is whether ld.so meets it in place of a library that it searches for."""
         examined = show_file(examined, self.inputs.show)
         identity = examined.identity
-        if identity.kind in _NOTHING_TO_JUDGE:
+        if identity.kind in _NOTHING_TO_JUDGE and not (met and identity.kind in _ENDS_A_SEARCH):
             reason = f"{identity.kind.value}: {identity.detail}" if identity.detail else identity.kind.value
             self._note(Check(_KIND_RULE, identity.path, Outcome.UNKNOWN, reason))
             return

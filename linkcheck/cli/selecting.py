@@ -22,5 +22,14 @@ def _prefixes(name: str, help_text: str) -> Callable[[_Command], _Command]:
     return click.option(name, metavar="CODES", multiple=True, callback=_split, help=help_text)
 
 
-def _split(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(code for text in values for code in text.split(",") if code)
+def _split(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The prefixes, each value a list with commas; one without any, such as a variable that nothing set, is refused."""
+    found: list[str] = []
+    for text in values:
+        codes = [code for code in text.split(",") if code.strip()]
+        if not codes:
+            from linkcheck.errors import UsageProblemError
+
+            raise UsageProblemError(f"{option.opts[0]}: an empty value names nothing")
+        found += codes
+    return tuple(found)

@@ -66,4 +66,4 @@ def command(
         print_error(text)
     if errors:
         return 2
-    return 1 if any(load_set.unresolved for load_set in load_sets) else 0
+    return 1 if any(load_set.unresolved or load_set.interpreter for load_set in load_sets) else 0

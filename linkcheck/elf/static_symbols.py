@@ -63,6 +63,10 @@ class StaticSymbols:
         """Nothing: without a loader there is nobody to copy."""
         return ()
 
+    def list_copies(self) -> tuple[Symbol, ...]:
+        """See model.SymbolTable.list_copies: there is none without a loader."""
+        return ()
+
     def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
         """None of `names`: nothing is exported."""
         return ()

@@ -262,6 +262,22 @@ class DynamicSymbols:
             self._copies = self._read_copies()
         return tuple(name for name in names if encode_name(name) in self._copies)
 
+    def list_copies(self) -> tuple[Symbol, ...]:
+        """See model.SymbolTable.list_copies. Nothing is kept."""
+        from linkcheck.elf.copies import find_copies
+
+        with self._open() as file:
+            tables = self._read_tables(file)
+            if tables is None:
+                return ()
+            strings = self._open_strings(file, tables)
+            found: dict[bytes, Symbol] = {}
+            for index in find_copies(file, self._dynamic):
+                entry = self._read_entry(file, tables, index)
+                name = strings.find(entry.name, "a symbol's name")
+                found[name] = make_symbol(entry, name, self._read_version(file, index))
+            return tuple(found.values())
+
     def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
         """See model.SymbolTable.referenced. Nothing is kept: only states that several files define are asked for."""
         with self._open() as file:

@@ -37,6 +37,7 @@ def show_load_set(load_set: LoadSet, show: Show) -> LoadSet:
         load_set,
         modules=tuple(_show_module(module, show) for module in load_set.modules),
         unresolved=tuple(_show_unresolved(unresolved, show) for unresolved in load_set.unresolved),
+        interpreter=None if load_set.interpreter is None else _show_unresolved(load_set.interpreter, show),
     )
 
 

@@ -46,7 +46,7 @@ def unpack_tar(path: str, tree: Tree) -> None:
 def unpack_tar_stream(path: str, stream: BinaryIO, compression: str | None, budget: Budget, tree: Tree) -> None:
     """As `unpack_tar`, from an open stream; `path` names the archive in messages. Raises ArchiveError."""
     metered = _Metered(open_decompressed(stream, compression, path), budget)
-    broken: tuple[type[Exception], ...] = (tarfile.TarError, ValueError, RecursionError, *broken_data())
+    broken: tuple[type[Exception], ...] = (RecursionError, *broken_data())
     try:
         with tarfile.open(
             fileobj=metered,  # type: ignore[call-overload,unused-ignore]  # it needs read() only
@@ -60,6 +60,10 @@ def unpack_tar_stream(path: str, stream: BinaryIO, compression: str | None, budg
                 budget.count_member()
                 _unpack_member(path, archive, member, budget, tree)
                 archive.members.clear()  # it would keep every header otherwise
+    except tarfile.TarError as error:
+        raise ArchiveError(path, f"it is broken: {str(error) or type(error).__name__}") from error
+    except ValueError as error:  # its words are about Python, as of a sparse map that is not made of numbers
+        raise ArchiveError(path, "it is broken: a header cannot be read") from error
     except broken as error:
         raise ArchiveError(path, f"it is broken: {str(error) or type(error).__name__}") from error
 
@@ -98,7 +102,11 @@ class _BoundedHeader(tarfile.TarInfo):
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type in _EXTENSIONS and self.size > MAX_TAR_HEADER:
             raise tarfile.ReadError(f"an extended header of {self.size:,} bytes; the limit is {MAX_TAR_HEADER:,}")
+        if self.size < 0:
+            raise tarfile.ReadError(f"a member of {self.size:,} bytes")
         member: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
+        if member.size < 0:  # an extended header may have another size than the member's own
+            raise tarfile.ReadError(f"a member of {member.size:,} bytes")
         return member
 
 

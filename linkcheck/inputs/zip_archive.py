@@ -79,7 +79,8 @@ def _list_members(descriptor: int, path: str, size: int, budget: Budget) -> list
             end = archive.start_dir
     except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError) as error:
         raise ArchiveError(path, f"its directory is broken: {error}") from error
-    for info, after in zip(members, [*(m.header_offset for m in members[1:]), end], strict=True):
+    offsets = [*(info.header_offset for info in members), end]
+    for info, after in zip(members, offsets[1:], strict=True):
         budget.count_member()
         # Members that share their data are how a few megabytes inflate to petabytes.
         if info.header_offset + _LOCAL_HEADER + info.compress_size > after:

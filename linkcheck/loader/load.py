@@ -11,6 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import LinkcheckError
+from linkcheck.loader.interpreter import find_interpreter_fault
 from linkcheck.loader.search import Found, Missing, Probes, Requester, search
 from linkcheck.loader.tokens import expand
 from linkcheck.model import DLOPEN_PRIORITIES, FoundBy, Libc, LoadSet, Module, Opened, Unresolved
@@ -191,7 +192,11 @@ class Loading:
     def finish(self) -> LoadSet:
         """The load set of all that was loaded."""
         modules = tuple(replace(e.module, dependencies=tuple(e.dependencies or ())) for e in self.entries)
-        return LoadSet(modules, tuple(self.unresolved), tuple(self.opened), libc=self.libc)
+        interpreter = self._find_interpreter_fault() if self.settle is None else None
+        return LoadSet(modules, tuple(self.unresolved), tuple(self.opened), libc=self.libc, interpreter=interpreter)
+
+    def _find_interpreter_fault(self) -> Unresolved | None:
+        return find_interpreter_fault(self.entries[0].module.image, self.system)
 
     def _is_loaded(self, caller: str | None) -> bool:
         return caller is None or any(caller in (e.module.image.path, e.module.image.soname) for e in self.entries)

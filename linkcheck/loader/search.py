@@ -72,6 +72,8 @@ class Missing(Value):
         return tuple(attempt for attempt in self.tried if attempt.reason != ABSENT)
 
 
+#: What is no regular file ends a search: its type (inode(7)), and what it is called.
+SPECIAL_KINDS = {stat.S_IFDIR: FileKind.DIRECTORY, stat.S_IFIFO: FileKind.FIFO, stat.S_IFSOCK: FileKind.SOCKET}
 #: Reason of an attempt that met no file.
 ABSENT = "absent"
 
@@ -313,7 +315,7 @@ def _examine(
             passed_over(f"cannot be opened: {error.strerror if isinstance(error, OSError) else error}")
         return None
     if not stat.S_ISREG(status.st_mode):
-        kind = FileKind.DIRECTORY if stat.S_ISDIR(status.st_mode) else FileKind.DEVICE
+        kind = SPECIAL_KINDS.get(stat.S_IFMT(status.st_mode), FileKind.DEVICE)
         passed_over(f"not a regular file: {kind.value}")
         raise _StopError
     try:

@@ -49,7 +49,10 @@ def _is_asked(module: Module) -> bool:
 
 
 class Undefined(Value):
-    """Imports of `module` (an index of LoadSet.modules) that nobody in its scope defines."""
+    """Imports of `module` (an index of LoadSet.modules) that nobody in its scope defines.
+
+    What a program holds as a copy of a library's object (R_*_COPY) is an import, though its table shows a definition.
+    """
 
     module: int
     demands: tuple[Demand, ...]
@@ -81,6 +84,11 @@ class DefinitionFinder:
         for scope in rules.list_scopes(load_set):
             alike.setdefault(frozenset(scope.modules), []).append(scope.module)
         found = [one for scope, modules in alike.items() for one in known.find(load_set, modules, scope)]
+        if lost := rules(load_set, whole=False).find_lost_copies():
+            own = next((one for one in found if one.module == 0), Undefined(0, ()))
+            if not own.unseen:
+                found = [one for one in found if one is not own]
+                found.append(Undefined(0, tuple(sorted((*own.demands, *lost), key=lambda demand: demand[0]))))
         return tuple(sorted(found, key=lambda undefined: undefined.module))
 
     def requested(self, image: Image, demands: Collection[Demand]) -> tuple[Demand, ...]:
@@ -89,8 +97,10 @@ class DefinitionFinder:
         unknown = [name for name, _, _ in demands if (table, name) not in self._unrequested]
         if unknown:
             requested = table.requested(unknown)
+            copied = table.copied(unknown) if image.is_executable else ()
             for name in unknown:
-                self._unrequested[table, name] = requested is not None and name not in requested
+                refers = requested is None or name in requested or name in copied
+                self._unrequested[table, name] = not refers
         return tuple(demand for demand in demands if not self._unrequested[table, demand[0]])
 
 

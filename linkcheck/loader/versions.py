@@ -32,6 +32,8 @@ class VersionReport(Value):
     refused: tuple[VersionFault, ...] = ()
     #: The provider defines no versions at all: ld.so says "no version information available", and goes on.
     uninformed: tuple[VersionFault, ...] = ()
+    #: Nothing that was found is known by the name, but a library that was not found may bring what is.
+    unplaced: tuple[VersionFault, ...] = ()
     #: How many times a file's wants were compared with a library that is there.
     compared: int = 0
 
@@ -47,6 +49,7 @@ def compare_versions(load_set: LoadSet) -> VersionReport:
     defined_by: dict[int | None, set[str]] = {}
     refused: list[VersionFault] = []
     uninformed: list[VersionFault] = []
+    unplaced: list[VersionFault] = []
     compared = 0
     for index, module in enumerate(load_set.modules):
         for need in module.image.version_needs:
@@ -61,8 +64,11 @@ def compare_versions(load_set: LoadSet) -> VersionReport:
             versions = tuple(v.name for v in need.versions if v.name not in defined and not v.weak)
             if versions:
                 fault = VersionFault(index, need.library, versions, provider)
-                (uninformed if definitions == () else refused).append(fault)
-    return VersionReport(tuple(refused), tuple(uninformed), compared)
+                if provider is None and missing:
+                    unplaced.append(fault)
+                else:
+                    (uninformed if definitions == () else refused).append(fault)
+    return VersionReport(tuple(refused), tuple(uninformed), tuple(unplaced), compared)
 
 
 def list_names(load_set: LoadSet) -> list[set[str]]:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from linkcheck.report.printable import printable
+from linkcheck.report.tree import list_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,7 +47,7 @@ def _collect(load_sets: Sequence[LoadSet]) -> tuple[_Nodes, _Edges]:
         for opened in load_set.opened:
             if opened.module != opened.by:
                 edges.setdefault((keys[opened.by], keys[opened.module]), True)
-        for unresolved in load_set.unresolved:
+        for unresolved in list_missing(load_set):
             missing = ("name", unresolved.needed)
             nodes.setdefault(missing, (f"{unresolved.needed}: not found", True))
             edges.setdefault((keys[unresolved.module], missing), False)

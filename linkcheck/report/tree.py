@@ -62,6 +62,11 @@ def list_requesters(load_set: LoadSet) -> list[list[int]]:
     return found
 
 
+def list_missing(load_set: LoadSet) -> tuple[Unresolved, ...]:
+    """The root's interpreter, when the kernel cannot start it, and all that the loader would not find."""
+    return load_set.unresolved if load_set.interpreter is None else (load_set.interpreter, *load_set.unresolved)
+
+
 def describe_tree(load_set: LoadSet) -> dict[str, object]:
     """The values of the JSON for one process."""
     paths = [module.image.path for module in load_set.modules]
@@ -108,7 +113,7 @@ def describe_tree(load_set: LoadSet) -> dict[str, object]:
                 "elsewhere": list(unresolved.elsewhere),
                 "similar": list(unresolved.similar),
             }
-            for unresolved in load_set.unresolved
+            for unresolved in list_missing(load_set)
         ],
         "opened": [
             {"path": paths[opened.module], "global": opened.global_, "deepbind": opened.deepbind}
@@ -137,7 +142,7 @@ def _draw(load_set: LoadSet, *, tried: bool) -> Iterator[str]:
         where = "not found" if opened is None else f"loaded as {load_set.modules[opened].image.name}"
         noted[index].append(f"may open {names} ({note.priority}{printable(feature)}): {printable(where)}")
     missing: list[list[Unresolved]] = [[] for _ in load_set.modules]
-    for unresolved in load_set.unresolved:
+    for unresolved in list_missing(load_set):
         missing[unresolved.module].append(unresolved)
     stack: list[tuple[int | Unresolved, str, str]] = [(top, "", "") for top in reversed(tops)]
     while stack:
@@ -180,7 +185,9 @@ def _notes(load_set: LoadSet, module: Module, requesters: Sequence[int], *, trie
 
 
 def _draw_missing(unresolved: Unresolved, lead: str, stem: str) -> Iterator[str]:
-    yield f"{lead}{printable(unresolved.needed)} => {unresolved.given_up or 'not found'}"
+    unusable = bool(unresolved.rejected) and unresolved.rejected[-1].found_by is FoundBy.INTERPRETER
+    what = unresolved.given_up or ("not usable" if unusable else "not found")
+    yield f"{lead}{printable(unresolved.needed)} => {what}"
     for attempt in unresolved.rejected:
         yield f"{stem}    {printable(attempt.path)}: {printable(attempt.reason)}"
     for directory in unresolved.directories:

@@ -2,7 +2,8 @@
 
 ## What it checks
 
-Every import of every file of the load set that is not weak and that a relocation refers to: some file in the scope in
+Every import of every file of the load set that is not weak and that a relocation refers to, an object that a program
+holds a copy of (R_*_COPY) included: some file in the scope in
 which ld.so looks it up (the program and what it needs, then what came with the dlopen) has to define it, in the version
 that the import names.
 
@@ -70,8 +71,9 @@ they are excused only where the file, or the library that loads it, defines what
 
 ## What it cannot see
 
-Symbols that are looked up with dlsym. Whether a program calls what it imports. Objects that a program copies from a
-library (R_*_COPY) and that the library lost. What the C library and the compiler's runtime import from each other,
+Symbols that are looked up with dlsym. Whether a program calls what it imports. Whether a thread-local import gets an
+ordinary definition, at which ld.so ends the process. Whether the static thread-local storage lasts for all that is
+opened. What the C library and the compiler's runtime import from each other,
 where the system provides them. With a filter (DT_FILTER, DT_AUXILIARY) in the process, what nobody else defines is
 `unknown`.
 """

@@ -6,6 +6,9 @@ Every DT_NEEDED entry of every file in the load set is searched for as ld.so sea
 `--library-path`, DT_RUNPATH, ld.so.cache, the default directories. The environment counts as empty:
 `LD_LIBRARY_PATH` of the shell that runs linkcheck is not used.
 
+Before all that the kernel starts the loader that a program names (PT_INTERP): it has to be there, and be an ELF file
+for the same machine.
+
 A library that a file names in its dlopen metadata (`.note.dlopen`) as `required` counts like a DT_NEEDED entry, when
 none of the names that it gives is found. What is `recommended` or `suggested` may be missing.
 
@@ -45,9 +48,10 @@ $ linkcheck verify runner
 
 ## What it cannot see
 
-Libraries that the program opens by name with dlopen, unless they are declared (`--dlopen`, `[[dlopen]]`, dlopen
-metadata). When the searches of one process look
-into more than 262,144 directories they are given up: what was not found by then is `unknown`, not missing.
+Whether the kernel may execute the program and its loader: a file without its x bit, or on a file system mounted
+noexec, does not start. Libraries that the program opens by name with dlopen, unless they are declared (`--dlopen`,
+`[[dlopen]]`, dlopen metadata). When the searches of one process look into more than 262,144 directories they are given
+up: what was not found by then is `unknown`, not missing.
 """
 
 from __future__ import annotations
@@ -72,8 +76,10 @@ META = RuleMeta("LC202", "unresolved-needed", "a needed library is nowhere the l
 
 def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a result for each name that nothing was found for, or one pass for the whole load set."""
+    if load_set.interpreter is not None:
+        yield _judge_interpreter(load_set, load_set.interpreter, settings)
     yield from _not_searched(load_set, settings)
-    if not load_set.unresolved:
+    if not load_set.unresolved and load_set.interpreter is None:
         count = len(load_set.modules)
         yield Check(META.code, load_set.root.path, Outcome.PASS, f"{counted(count, 'file')}, every DT_NEEDED found")
     for index, note, module in load_set.noted():
@@ -97,6 +103,41 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             yield _finding(load_set, unresolved, settings)
             continue
         yield Check(META.code, subject, Outcome.NOT_APPLICABLE, reason)
+
+
+def _judge_interpreter(load_set: LoadSet, interpreter: Unresolved, settings: Settings) -> RuleResult:
+    path, wanted = load_set.root.path, interpreter.needed
+    # Whoever leaves the C library to the target machine leaves the loader to it, which comes with it.
+    libc = (unresolved.needed for unresolved in load_set.unresolved if unresolved.needed.startswith("libc."))
+    if any(matches_any(name, settings.external) for name in (wanted, wanted.rpartition("/")[2], *libc)):
+        return Check(META.code, path, Outcome.NOT_APPLICABLE, f"{wanted} is left to the target machine (external)")
+    if interpreter.given_up:
+        return Check(META.code, path, Outcome.UNKNOWN, f"{interpreter.given_up}: {wanted}")
+    message = f"The kernel cannot start {path}: its interpreter (PT_INTERP) is {wanted}, "
+    reason = ""
+    if interpreter.rejected:
+        reason = interpreter.rejected[-1].reason
+        message += f"and {interpreter.rejected[-1].path} is none that it can use: {reason}."
+    else:
+        message += 'and there is no such file. A shell says "No such file or directory" of the program itself.'
+    remedy = "\n".join(
+        (
+            "Link it for the loader of the machine that it is to run on:",
+            "    -Wl,--dynamic-linker=<path of the loader>",
+            "or, when the target machine provides it, say so in the policy:",
+            f'    external = ["{wanted}"]',
+        )
+    )
+    return Finding(
+        META.code,
+        META.name,
+        META.severity,
+        Confidence.HIGH,
+        message,
+        remedy,
+        Location(path, wanted),
+        evidence={"needed": wanted, "reason": reason or None},
+    )
 
 
 def _not_searched(load_set: LoadSet, settings: Settings) -> Iterator[Check]:

@@ -5,6 +5,8 @@
 Every version that a file of the load set names for one of its libraries (DT_VERNEED): the library that ld.so loads
 under that name has to define it (DT_VERDEF), unless the need is weak.
 
+A version of a library that nothing in the process is known as ends the start in an assertion of ld.so.
+
 A library that defines no versions at all is another build of the one that the file was linked with. ld.so says `no
 version information available` and goes on, so it is information; but where that library needs no version of another one
 either, glibc before 2.41 ends the process when it looks one of the symbols up (`Inconsistency detected by ld.so`), so
@@ -95,6 +97,11 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
         wanted = {need.library for module in load_set.modules for need in module.image.version_needs}
         if unseen := [name for name in missing_names if name in wanted]:
             reason = f"{listed(unseen)} not found, so its versions cannot be compared"
+            yield Check(META.code, subject, Outcome.UNKNOWN, reason)
+            return
+        if report.unplaced:
+            wanting = listed(unique(fault.library for fault in report.unplaced))
+            reason = f"{listed(missing_names)} not found, which may bring {wanting}, whose versions are needed"
             yield Check(META.code, subject, Outcome.UNKNOWN, reason)
             return
     if not report.compared:

@@ -442,6 +442,15 @@ USAGE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "require-needed": (("verify", GOOD, "--require-needed", ""), ("--require-needed", "empty")),
     "dlopen": (("verify", GOOD, "--dlopen", ""), ("--dlopen", "empty")),
     "library-path": (("verify", GOOD, "--library-path", ""), ("--library-path", "empty")),
+    "root-empty": (("verify", GOOD, "--root", ""), ("--root", "an empty name names no directory")),
+    "select-empty": (("verify", GOOD, "--select", ""), ("--select", "an empty value names nothing")),
+    "select-commas": (("verify", GOOD, "--select", "LC1", "--select", ",,"), ("--select", "an empty value")),
+    "ignore-empty": (("verify", GOOD, "--ignore", ""), ("--ignore", "an empty value names nothing")),
+    "pte-select-empty": (("pte", GOOD, "--select", ","), ("--select", "an empty value names nothing")),
+    "tree-empty": (("tree", ""), ("an empty name names no file",)),
+    "tree-root-empty": (("tree", GOOD, "--root", ""), ("--root", "an empty name names no directory")),
+    "bindings-empty": (("bindings", ""), ("an empty name names no file",)),
+    "prebuilt-empty": (("prebuilt", ""), ("an empty name names no file",)),
     "explain": (("explain", "LC999"), ("LC999", "LC101")),
     "policy-missing": (("verify", GOOD, "--policy", "nowhere.toml"), ("nowhere.toml", "no such file")),
     "policy-directory": (("verify", GOOD, "--policy", "."), ("is a directory",)),
@@ -651,6 +660,12 @@ _TAKEN_BY_ALL = ("--dlopen", "--dlopen-global", "--library-path")
 )
 def test_an_empty_value_is_a_variable_that_nothing_set(here: Path, command: str, option: str) -> None:
     assert_one_line(end(here, command, GOOD, option, ""), f"{option}: an empty value names nothing")
+
+
+def test_an_empty_name_of_a_program_is_said_to_be_empty(here: Path) -> None:
+    done = end(here, "pte", "", "nowhere.pte")
+    assert done.status == 2
+    assert "an empty name names no file" in done.text and "nowhere.pte" in done.text
 
 
 # ---------------------------------------------------------------- signals

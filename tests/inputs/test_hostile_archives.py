@@ -293,6 +293,42 @@ def test_a_lying_member_is_refused(tmp_path: Path) -> None:
         assert says in refuse(path)
 
 
+def forge_size(path: Path, field: bytes) -> None:
+    """Write `field` as the size of the first header, with the checksum that it then has."""
+    raw = bytearray(path.read_bytes())
+    raw[124:136] = field
+    raw[148:156] = b" " * 8
+    raw[148:156] = b"%06o\0 " % sum(raw[:512])
+    path.write_bytes(raw)
+
+
+@pytest.mark.parametrize("how", ["base-256", "pax"])
+def test_a_member_of_less_than_nothing_breaks_the_archive(tmp_path: Path, how: str) -> None:
+    info = member("a.so", ELF)
+    if how == "pax":
+        info.pax_headers = {"size": "-5"}
+    path = make_tar(tmp_path / "a.tar", [(info, ELF)])
+    if how == "base-256":
+        forge_size(path, (-5).to_bytes(12, "big", signed=True))
+    assert refuse(path) == "cannot be unpacked: it is broken: a member of -5 bytes"
+
+
+@pytest.mark.parametrize("map_", ["1,x", "x"])
+def test_a_sparse_map_that_is_none_breaks_the_archive(tmp_path: Path, map_: str) -> None:
+    info = member("a.so", ELF)
+    info.pax_headers = {"GNU.sparse.map": map_, "GNU.sparse.size": "9", "GNU.sparse.name": "a.so"}
+    says = refuse(make_tar(tmp_path / "a.tar", [(info, ELF)]))
+    assert says.startswith("cannot be unpacked: it is broken: ")
+    assert "unpack (" not in says and "literal" not in says
+
+
+def test_a_sparse_file_without_its_map_breaks_the_archive(tmp_path: Path) -> None:
+    info = member("a.so", ELF)
+    info.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "a.so"}
+    says = refuse(make_tar(tmp_path / "a.tar", [(info, ELF)]))
+    assert says == "cannot be unpacked: it is broken: a header cannot be read"
+
+
 def test_an_encrypted_member_is_refused(tmp_path: Path) -> None:
     path = make_zip(tmp_path / "a.zip", [("a.so", ELF)])
     raw = bytearray(path.read_bytes())
@@ -347,6 +383,11 @@ def test_compressed_data_that_is_no_tar_is_a_file_to_judge(tmp_path: Path) -> No
 
 def test_an_archive_without_elf_files_has_nothing_to_check(tmp_path: Path) -> None:
     assert "no ELF file in this archive" in refuse(make_zip(tmp_path / "a.zip", [("readme.txt", b"text" * 9)]))
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.whl"])
+def test_an_archive_without_members_has_nothing_to_check(tmp_path: Path, name: str) -> None:
+    assert "no ELF file in this archive" in refuse(make_zip(tmp_path / name, []))
 
 
 def test_other_compressions_of_zip_are_read(tmp_path: Path) -> None:

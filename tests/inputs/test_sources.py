@@ -164,6 +164,8 @@ class TestPacked:
         shop.library("a/pkg/liba.so", soname="liba.so", needs=("libsys.so",))
         shop.executable("a/pkg/main", needs=("liba.so",), runpath="$ORIGIN")
         sysroot = str(shop.base / "sys")
+        (shop.base / "sys/lib64").mkdir()
+        shutil.copy("/lib64/ld-linux-x86-64.so.2", shop.base / "sys/lib64")  # what the kernel starts
         for name in ("a.tar.gz", "a.deb"):
             archive = pack(shop.base / "a", Path(name))
             report = verify([archive], settings=SETTINGS, sysroot=sysroot)

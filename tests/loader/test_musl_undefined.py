@@ -87,6 +87,19 @@ def link(base: Path, table: str, *flags: str, user: str = USES) -> Path:
     return program
 
 
+@pytest.mark.parametrize("kind", ["-no-pie", "-pie"])
+@pytest.mark.parametrize(("table", "lost"), [("int kept = 1;", False), ("int other;", True)])
+def test_an_object_that_a_program_copies(tmp_path: Path, table: str, lost: bool, kind: str) -> None:
+    build("int kept = 1;", tmp_path / "libtable.so")
+    main = "extern int kept; int main(void) { return kept - 1; }"
+    compiled = "-fno-pic" if kind == "-no-pie" else "-fPIE"
+    program = build(main, tmp_path / "app", kind, compiled, tmp_path / "libtable.so")
+    listed = subprocess.run(["readelf", "-rW", str(program)], capture_output=True, text=True, check=True).stdout
+    assert "R_X86_64_COPY" in listed
+    build(table, tmp_path / "libtable.so")
+    assert judge(program) == ({("app", "kept")} if lost else set())
+
+
 @pytest.mark.parametrize(
     ("table", "defined"),
     [

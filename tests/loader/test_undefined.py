@@ -113,6 +113,25 @@ def test_an_entry_that_no_relocation_refers_to_is_never_looked_up(shop: Workshop
     assert ask_linkcheck(program) == ask_loader(program) == set()
 
 
+@pytest.mark.parametrize("attribute", ["", "__attribute__((weak)) "])
+@pytest.mark.parametrize("kind", ["-pie", "-no-pie"])
+@pytest.mark.parametrize("table", ["int kept = 1;", "int other;", '__attribute__((visibility("hidden"))) int kept;'])
+def test_an_object_that_a_program_copies(shop: Workshop, table: str, kind: str, attribute: str) -> None:
+    """Judged by the program's start: its own room for the object is no definition."""
+    shop.library("libtable.so", soname="libtable.so", source=f"{attribute}int kept = 1;")
+    source = f"extern int kept; int *volatile place; void touch(void) {{ place = &kept; }} {START}"
+    flags = (kind, "-fPIE" if kind == "-pie" else "-fno-pic", str(shop.base / "libtable.so"))
+    program = shop.executable("app", source=source, flags=flags, runpath="$ORIGIN")
+    listed = subprocess.run(["readelf", "-rW", str(program)], capture_output=True, text=True, check=True).stdout
+    shop.library("libtable.so", soname="libtable.so", source=table)
+    done = subprocess.run([str(program)], capture_output=True, text=True, env={"LC_ALL": "C"}, check=False)
+    lost = "undefined symbol: kept" in done.stderr
+    assert lost is (done.returncode != 0), done.stderr
+    assert ask_linkcheck(program) == ({(str(program), "kept")} if lost else set())
+    assert "R_X86_64_COPY" in listed
+    assert lost is (table != "int kept = 1;" and not attribute)
+
+
 def test_a_program_serves_the_libraries_it_needs_only_when_it_exports(shop: Workshop) -> None:
     source = f"int table_get(void) {{ return 1; }} {START}"
     for flags, found in (("-pie", "-Wl,--export-dynamic"), True), (("-pie",), False):

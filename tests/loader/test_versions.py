@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from elftools.elf.dynamic import DynamicSegment
+from elftools.elf.elffile import ELFFile
 
 from linkcheck.elf.reader import read_image
 from linkcheck.loader.load import load
 from linkcheck.loader.lookup import bindings
 from linkcheck.loader.system import System
 from linkcheck.loader.versions import VersionFault, compare_versions
+from linkcheck.model import Check, Finding, Outcome, Severity
+from linkcheck.policy.settings import Settings
+from linkcheck.rules.unsatisfied_version import check
 from tests.loader.workshop import START, Workshop, needs_compiler
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from linkcheck.model import Binding, LoadSet
+    from linkcheck.model import Binding, LoadSet, RuleResult
 
 pytestmark = needs_compiler
 
@@ -117,6 +123,46 @@ def test_a_weak_import_wants_its_version_all_the_same(shop: Workshop) -> None:
     (need,) = read_image(str(program)).version_needs
     assert (start(program)[0] == 0) is need.versions[0].weak
     assert bool(compare_versions(loaded(program)).refused) is not need.versions[0].weak
+
+
+def forget_needed(program: Path, name: str) -> None:
+    """Overwrite the tag of a DT_NEEDED, as a tool that removes one and leaves DT_VERNEED does."""
+    with program.open("r+b") as file:
+        dynamic = next(s for s in ELFFile(file).iter_segments() if isinstance(s, DynamicSegment))
+        at = next(n for n, tag in enumerate(dynamic.iter_tags()) if getattr(tag, "needed", None) == name)
+        file.seek(dynamic["p_offset"] + 16 * at)
+        file.write(struct.pack("<Q", 0x6FFFFEF0))
+
+
+def judge(program: Path, *external: str) -> list[RuleResult]:
+    return list(check(loaded(program), Settings("test", external=external)))
+
+
+def test_a_version_of_a_library_that_is_not_loaded_ends_in_an_assertion(shop: Workshop) -> None:
+    program = make_program(shop)
+    forget_needed(program, "libacc.so")
+    status, message = start(program)
+    assert status != 0 and "_dl_check_map_versions: Assertion `needed != NULL' failed" in message
+    (finding,) = judge(program)
+    assert isinstance(finding, Finding) and finding.severity is Severity.ERROR
+    assert "needs the version V1 of libacc.so, and nothing is loaded by that name" in finding.message
+
+
+def test_a_version_of_a_library_that_a_missing_one_may_bring_is_unknown(shop: Workshop) -> None:
+    """What was linked as a library's own need comes with it, so that no DT_NEEDED names it."""
+    brought = shop.library("libbringer.so", soname="libbringer.so", needs=("libacc.so",), runpath="$ORIGIN")
+    make_library(shop, "V1 { global: acc; };")
+    flags = ("-pie", str(shop.base / "libacc.so"), str(brought))
+    program = shop.executable("main", source=CALL, flags=flags, runpath="$ORIGIN")
+    forget_needed(program, "libacc.so")
+    assert start(program) == (0, "")
+    assert [result.outcome for result in judge(program) if isinstance(result, Check)] == [Outcome.PASS]
+    brought.unlink()
+    (unknown,) = judge(program)
+    assert isinstance(unknown, Check) and unknown.outcome is Outcome.UNKNOWN
+    assert unknown.reason == "libbringer.so not found, which may bring libacc.so, whose versions are needed"
+    (other,) = judge(program, "libbringer.so")
+    assert isinstance(other, Check) and other.outcome is Outcome.NOT_APPLICABLE
 
 
 def test_a_missing_library_is_no_missing_version(shop: Workshop) -> None:

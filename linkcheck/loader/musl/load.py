@@ -59,6 +59,12 @@ class MuslLoading(Loading):
         if not root.is_executable and root.inode:
             self.by_file[(root.device, root.inode)] = entry
 
+    def _find_interpreter_fault(self) -> Unresolved | None:
+        # The loader is a library here, too; one that is needed and missing is a fault once.
+        if any(self._is_loader(unresolved.needed) for unresolved in self.unresolved):
+            return None
+        return super()._find_interpreter_fault()
+
     def _caller(self, _: str | None) -> Entry:
         # Whoever calls dlopen, the search starts at the program.
         return self.entries[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import LinkcheckError
 from linkcheck.loader.musl.machine import split_path
-from linkcheck.loader.search import ABSENT, MAX_PROBES, Found, Missing
+from linkcheck.loader.search import ABSENT, MAX_PROBES, SPECIAL_KINDS, Found, Missing
 from linkcheck.model import Attempt, FileKind, FoundBy, unique
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _open(system: System, path: str, wanted: Target) -> tuple[Image | None, str,
         text = error.strerror if isinstance(error, OSError) else str(error)
         return None, f"cannot be opened: {text}", code in _GO_ON
     if not stat.S_ISREG(status.st_mode):
-        kind = FileKind.DIRECTORY if stat.S_ISDIR(status.st_mode) else FileKind.DEVICE
+        kind = SPECIAL_KINDS.get(stat.S_IFMT(status.st_mode), FileKind.DEVICE)
         return None, f"not a regular file: {kind.value}", False
     try:
         image = system.image(path, status)
