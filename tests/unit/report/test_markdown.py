@@ -161,5 +161,5 @@ def test_any_report_has_our_markup_only_and_a_row_of_four_cells_a_finding(report
 
 def test_a_long_list_of_evidence_is_a_list_in_its_list() -> None:
     entries = [f"/a/long/directory/number/{number}" for number in range(5)]
-    page = render_markdown(report_of(replace(DUPLICATE, evidence={"searched": entries})))
+    page = render_markdown(report_of(replace(DUPLICATE, evidence={"searched": [*entries]})))
     assert "- searched:\n" + "\n".join(f"  - {entry}" for entry in entries) in page
