@@ -56,9 +56,11 @@ def export_module(source: Source, shapes: MethodShapes, onnx: str) -> Exported:
             program = torch.export.export(
                 source.module.eval(), source.example, dynamic_shapes=_name_dimensions(source, shapes)
             )
-            signature = program.graph_signature
+            # What is changed in place shows only where such operators are replaced: torch.export leaves them.
+            signature = program.run_decompositions({}).graph_signature
             if changed := [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]:
                 raise ModelError(source.shown, f"{source.method} changes {changed[0]}, and an engine keeps nothing")
+            signature = program.graph_signature
             inputs = tuple(str(name) for name in signature.user_inputs)
             _check_dynamic(program, source, inputs, shapes)
             outputs = tuple(f"output_{number}" for number in range(len(signature.user_outputs)))
