@@ -129,7 +129,10 @@ def test_a_missing_builder_is_one_line_with_what_to_install(
     assert line.endswith(f"pip install 'linkcheck-elf[{builder}]'")
 
 
-def test_a_program_called_build_is_still_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_program_called_build_is_still_a_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert run(["pte", "./build"]) == 2
     assert "./build: cannot be read" in capsys.readouterr().out
 
