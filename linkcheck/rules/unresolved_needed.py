@@ -82,10 +82,11 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     if not load_set.unresolved and load_set.interpreter is None:
         count = len(load_set.modules)
         yield Check(META.code, load_set.root.path, Outcome.PASS, f"{counted(count, 'file')}, every DT_NEEDED found")
-    for index, note, module in load_set.noted():
-        if module is None and note.priority != DLOPEN_PRIORITIES[0]:
-            reason = f"may open {listed(note.sonames, 'or')}, which is not found and only {note.priority}"
-            yield Check(META.code, load_set.modules[index].image.path, Outcome.NOT_APPLICABLE, reason)
+    for module in load_set.modules:
+        for note, opened in zip(module.image.dlopen_notes, module.noted, strict=True):
+            if opened is None and note.priority != DLOPEN_PRIORITIES[0]:
+                reason = f"may open {listed(note.sonames, 'or')}, which is not found and only {note.priority}"
+                yield Check(META.code, module.image.path, Outcome.NOT_APPLICABLE, reason)
     for unresolved in load_set.unresolved:
         if unresolved.given_up:
             continue

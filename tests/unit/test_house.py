@@ -208,7 +208,7 @@ each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: sour
 
 #: Part -> the parts it may import, for types or not. What is not listed here is checked by its own test below.
 MAY_KNOW: dict[str, frozenset[str]] = {
-    "model": frozenset(),
+    "model": frozenset({"model"}),
     "errors": frozenset({"model"}),
     "value": frozenset(),
     "choice": frozenset(),
