@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Mapping
 
+    from linkcheck.model import Json
+
 #: In `owner` lists: the executable that starts the process.
 ROOT_OWNER = "<root>"
 
@@ -103,6 +105,18 @@ class Waiver(Value):
     #: The policy file it stands in, whose directory `path` may be relative to, and the line (LC901, LC902).
     source: str = ""
     line: int = 0
+
+    @property
+    def terms(self) -> dict[str, Json]:
+        """What is accepted, and why, by whom and until when, as JSON has it; not where that is written."""
+        return {
+            "code": self.code,
+            "path": self.path,
+            "symbol": self.symbol,
+            "reason": self.reason,
+            "owner": self.owner,
+            "expires": self.expires.isoformat(),
+        }
 
 
 class Settings(Value):

@@ -233,11 +233,7 @@ class _Judge:
         self, index: int, demands: Sequence[Demand], message: str, severity: Severity, confidence: Confidence
     ) -> Finding:
         image = self.load_set.modules[index].image
-        return Finding(
-            META.code,
-            META.name,
-            severity,
-            confidence,
+        return META.finding(
             message,
             self._remedy(image.path, demands),
             Location(image.path, demands[0][0]),
@@ -247,6 +243,8 @@ class _Judge:
                 "count": len(demands),
                 "chain": [self.load_set.modules[i].image.path for i in self.load_set.chain(index)],
             },
+            severity=severity,
+            confidence=confidence,
         )
 
     def _remedy(self, path: str, demands: Sequence[Demand]) -> str:

@@ -59,7 +59,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.search import NOT_TO_BE_OPENED
-from linkcheck.model import DLOPEN_PRIORITIES, Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.model import DLOPEN_PRIORITIES, Check, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.long_lists import as_evidence, as_lines, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -129,11 +129,7 @@ def _judge_interpreter(load_set: LoadSet, interpreter: Unresolved, settings: Set
             f'    external = ["{wanted}"]',
         )
     )
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         message,
         remedy,
         Location(path, wanted),
@@ -156,11 +152,7 @@ def _not_searched(load_set: LoadSet, settings: Settings) -> Iterator[Check]:
 def _refused(load_set: LoadSet, unresolved: Unresolved) -> Finding:
     path = load_set.modules[unresolved.module].image.path
     attempt = unresolved.rejected[-1]
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         f"{path} opens {unresolved.needed}, and ld.so refuses {attempt.path}: it {attempt.reason}.",
         f"Link {attempt.path} without `-z nodlopen`, or link it to the program instead of opening it.",
         Location(path, unresolved.needed),
@@ -191,11 +183,7 @@ def _finding(load_set: LoadSet, unresolved: Unresolved, settings: Settings) -> F
         remedy = f"Correct the name, or the place: --dlopen and [[dlopen]] take a path, or a name that {path} opens."
     else:
         remedy = _ship_it(path, unresolved.needed, may_be_external=not _may_own_a_state(unresolved.needed, settings))
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         message,
         remedy,
         Location(path, unresolved.needed),
