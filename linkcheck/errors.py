@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from linkcheck.model import FileKind
 
 
+#: Why "" is refused: it is a variable that nothing set, and would be taken for the working directory.
+EMPTY_NAME = "an empty name names no file"
+
+
 class LinkcheckError(Exception):
     """Base of every error a user can meet; its text is one line that names the file or option at fault."""
 

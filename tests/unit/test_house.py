@@ -223,10 +223,13 @@ MAY_KNOW: dict[str, frozenset[str]] = {
     "verification": frozenset({"bundle", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
     "scanning": frozenset({"verification", "rules", "inputs", "errors", "model"}),
     "running": frozenset({"verification", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
+    "prebuilt": frozenset({"rules", "inputs", "elf", "errors", "model", "policy"}),
+    "programs": frozenset({"rules", "errors", "executorch", "model", "policy"}),
+    "reporting": frozenset({"rules", "model", "policy", "report"}),
     "api": frozenset(
         {
-            *("scanning", "verification", "rules", "inputs", "elf", "errors", "executorch", "loader", "model"),
-            *("policy", "report", "running"),
+            *("scanning", "verification", "running", "prebuilt", "programs", "reporting", "report"),
+            *("rules", "inputs", "elf", "errors", "executorch", "loader", "model", "policy"),
         }
     ),
     "cli": frozenset({"linkcheck", "cli", "api", "policy", "report", "rules", "errors", "elf", "model"}),
