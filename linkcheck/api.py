@@ -279,6 +279,20 @@ def load_trees(
     return tuple(load_process(path, system, dlopen=opened, preload=preload) for path in roots)
 
 
+def complete_library_path(paths: Sequence[str], *, places: Sequence[str]) -> tuple[str, ...]:
+    """Those of the directories `places` that LD_LIBRARY_PATH lacks so that the files at `paths` find all they need.
+
+    Files among `paths` that are no programs or libraries need nothing. Raises UnplacedLibraryError when a library is in
+    none of `places`, ReplacedLibraryError when a program that found a library without them would get another file, and
+    UnreadableFileError or MalformedElfError for a file of `paths`.
+    """
+    from linkcheck.library_path import complete_library_path as complete
+
+    _refuse_text(paths)
+    _refuse_text(places)
+    return complete(paths, places)
+
+
 def _make_system(
     sysroot: str | None, library_path: Sequence[str], libc: Libc | None, inputs: Inputs | None = None
 ) -> System:

@@ -225,10 +225,11 @@ MAY_KNOW: dict[str, frozenset[str]] = {
     "running": frozenset({"verification", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
     "prebuilt": frozenset({"rules", "inputs", "elf", "errors", "model", "policy"}),
     "programs": frozenset({"rules", "errors", "executorch", "model", "policy"}),
+    "library_path": frozenset({"inputs", "elf", "errors", "loader", "model"}),
     "reporting": frozenset({"rules", "model", "policy", "report"}),
     "api": frozenset(
         {
-            *("scanning", "verification", "running", "prebuilt", "programs", "reporting", "report"),
+            *("scanning", "verification", "running", "prebuilt", "programs", "library_path", "reporting", "report"),
             *("rules", "inputs", "elf", "errors", "executorch", "loader", "model", "policy"),
         }
     ),
