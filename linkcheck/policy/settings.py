@@ -9,6 +9,7 @@ from linkcheck.value import Value
 if TYPE_CHECKING:
     import datetime
     from collections.abc import Mapping
+    from typing import Any
 
     from linkcheck.model import Json
 
@@ -122,6 +123,8 @@ class Waiver(Value):
 class Settings(Value):
     """Everything a run is judged by. `profile` is the name shown in reports."""
 
+    _slots_beside_fields = ("_memory",)
+
     profile: str
     states: tuple[State, ...] = ()
     roles: tuple[Role, ...] = ()
@@ -140,3 +143,12 @@ class Settings(Value):
     source: str | None = None
     #: Demangled name -> the mangled names it stands for, from the profiles in force.
     mangled_names: Mapping[str, tuple[str, ...]] = {}
+
+    @property
+    def memory(self) -> dict[object, Any]:
+        """What those who judge by these settings have found out, by who asks (rules/kept.py); no part of the value."""
+        known: dict[object, Any] | None = getattr(self, "_memory", None)
+        if known is None:
+            known = {}
+            object.__setattr__(self, "_memory", known)
+        return known
