@@ -9,19 +9,15 @@ from linkcheck.value import Value
 
 if TYPE_CHECKING:
     import datetime
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from linkcheck.executorch.facts import ProgramSet
     from linkcheck.inputs.sources import Inputs
     from linkcheck.loader.system import System
-    from linkcheck.model import Binding, FileIdentity, Finding, Image, Libc, LoadSet, RuleResult, Target
+    from linkcheck.model import Binding, FileIdentity, Image, Libc, LoadSet, Target
     from linkcheck.policy.settings import Settings, State
-    from linkcheck.report.report import Report, ReportedFinding
-    from linkcheck.rules.rule import Candidate, PolicyUse
+    from linkcheck.report.report import Report
     from linkcheck.verification import Verification
-
-#: Rules that `prebuilt` applies whatever the policy selects: without them every archive and text file would pass.
-ALWAYS_ASKED = frozenset({"LC101", "LC103"})
 
 
 def load_settings(
@@ -103,6 +99,7 @@ def verify(
     directory, and UndemangledNameError when a C++ name of the policy cannot be compared with a file's.
     """
     from linkcheck.policy.select import select_codes
+    from linkcheck.reporting import make_report
     from linkcheck.rules import ALL_CODES
     from linkcheck.rules.rule import PolicyUse
 
@@ -112,7 +109,7 @@ def verify(
         verification.judge_inputs()
         verification.note_nothing(paths)
         use = PolicyUse(load_sets=tuple(verification.load_sets), unmade=tuple(verification.unmade))
-        return _make_report("verify", paths, verification.results, settings, codes, today, use)
+        return make_report("verify", paths, verification.results, settings, codes, today, use)
 
 
 def scan(
@@ -132,6 +129,7 @@ def scan(
     information. Arguments and errors are those of `verify`.
     """
     from linkcheck.policy.select import select_codes
+    from linkcheck.reporting import make_report
     from linkcheck.scanning import CODES, compare_files
 
     _refuse_text(paths)
@@ -140,7 +138,7 @@ def scan(
         verification.judge_inputs()
         verification.note_nothing(paths)
         results = list(compare_files(verification))
-    return _make_report("scan", paths, results, settings, codes, today)
+    return make_report("scan", paths, results, settings, codes, today)
 
 
 def live(pid: int, *, settings: Settings, today: datetime.date | None = None) -> Report:
@@ -155,6 +153,7 @@ def live(pid: int, *, settings: Settings, today: datetime.date | None = None) ->
     from linkcheck.inputs.live import load_live
     from linkcheck.inputs.proc import check_unchanged, read_process
     from linkcheck.policy.select import select_codes
+    from linkcheck.reporting import make_report
     from linkcheck.running import CODES, judge_running
 
     codes = frozenset(select_codes(CODES, select=settings.select, ignore=settings.ignore))
@@ -163,7 +162,7 @@ def live(pid: int, *, settings: Settings, today: datetime.date | None = None) ->
         results = judge_running(load_live(facts), settings, codes)
     finally:
         check_unchanged(facts)  # also when something could not be read: because the process had ended, most likely
-    return _make_report("live", [str(pid)], results, settings, codes, today)
+    return make_report("live", [str(pid)], results, settings, codes, today)
 
 
 def _refuse_text(paths: Sequence[str]) -> None:
@@ -173,14 +172,10 @@ def _refuse_text(paths: Sequence[str]) -> None:
 
 
 def _refuse_empty(paths: Sequence[str]) -> None:
-    """An empty name is a variable that nothing set, and would be taken for the working directory."""
     if "" in paths:
-        from linkcheck.errors import UsageProblemError
+        from linkcheck.errors import EMPTY_NAME, UsageProblemError
 
-        raise UsageProblemError(_EMPTY)
-
-
-_EMPTY = "an empty name names no file"
+        raise UsageProblemError(EMPTY_NAME)
 
 
 @contextmanager
@@ -204,28 +199,6 @@ def _open_verification(
         local = tuple(named_dlopen(inputs.find(name), global_=False) for name in dlopen)
         opened = (*local, *(named_dlopen(inputs.find(name), global_=True) for name in dlopen_global))
         yield Verification(settings, inputs, system, codes, opened)
-
-
-def _make_report(
-    command: str,
-    paths: Sequence[str],
-    results: Sequence[RuleResult],
-    settings: Settings,
-    codes: frozenset[str],
-    today: datetime.date | None,
-    use: PolicyUse | None = None,
-) -> Report:
-    from linkcheck.model import Check, Finding
-    from linkcheck.report.report import Report
-
-    findings = [result for result in results if isinstance(result, Finding)]
-    return Report(
-        command=command,
-        profile=settings.profile,
-        inputs=tuple(paths),
-        checks=tuple(result for result in results if isinstance(result, Check)),
-        findings=_waive(findings, settings, codes, today, use),
-    )
 
 
 def bindings(
@@ -306,6 +279,20 @@ def load_trees(
     return tuple(load_process(path, system, dlopen=opened, preload=preload) for path in roots)
 
 
+def complete_library_path(paths: Sequence[str], *, places: Sequence[str]) -> tuple[str, ...]:
+    """Those of the directories `places` that LD_LIBRARY_PATH lacks so that the files at `paths` find all they need.
+
+    Files among `paths` that are no programs or libraries need nothing. Raises UnplacedLibraryError when a library is in
+    none of `places`, ReplacedLibraryError when a program that found a library without them would get another file, and
+    UnreadableFileError or MalformedElfError for a file of `paths`.
+    """
+    from linkcheck.library_path import complete_library_path as complete
+
+    _refuse_text(paths)
+    _refuse_text(places)
+    return complete(paths, places)
+
+
 def _make_system(
     sysroot: str | None, library_path: Sequence[str], libc: Libc | None, inputs: Inputs | None = None
 ) -> System:
@@ -339,26 +326,14 @@ def check_programs(
     The data files serve every program among them. Engines are read whole only when `hashed`. Waivers are judged as of
     `today` (None: now). A file that cannot be read, or that is none of the two, is an unknown check of the report.
     """
-    from linkcheck.executorch.survey import survey_programs
-    from linkcheck.model import Check, Outcome
     from linkcheck.policy.select import select_codes
-    from linkcheck.rules import ALL_CODES, blob_malformed, expired_waiver, unused_waiver
-    from linkcheck.rules.program_rules import PROGRAM_RULES
+    from linkcheck.programs import CODES, judge_programs
+    from linkcheck.reporting import make_report
 
     _refuse_text(paths)
-    codes = frozenset(select_codes(ALL_CODES, select=settings.select, ignore=settings.ignore))
-    survey = survey_programs([path for path in paths if path], hashed=hashed)
-    results: list[RuleResult] = [
-        Check(blob_malformed.META.code, path, Outcome.UNKNOWN, str(error))
-        for path, error in (*(("", _EMPTY) for path in paths if not path), *survey.errors)
-    ]
-    for rule in PROGRAM_RULES:
-        if rule.check_programs is not None and rule.meta.code in codes:
-            results += rule.check_programs(survey.programs, settings)
-    # Of the rules about the policy only those about waivers: roles and states are of no concern here (LC903).
-    about = {rule.meta.code for rule in PROGRAM_RULES}
-    about |= {unused_waiver.META.code, expired_waiver.META.code}
-    return ProgramVerdict(_make_report("pte", paths, results, settings, codes & about, today), survey.programs)
+    codes = frozenset(select_codes(CODES, select=settings.select, ignore=settings.ignore))
+    judged = judge_programs(paths, settings, codes, hashed=hashed)
+    return ProgramVerdict(make_report("pte", paths, judged.results, settings, codes, today), judged.programs)
 
 
 def build_program(
@@ -412,19 +387,9 @@ def choose_state(settings: Settings, name: str | None) -> State:
 
     Raises UsageProblemError, which lists the names, when there is none.
     """
-    from linkcheck.errors import UsageProblemError
-    from linkcheck.policy.settings import ROOT_OWNER
+    from linkcheck.prebuilt import choose_state as choose
 
-    states = [state for state in settings.states if any(owner != ROOT_OWNER for owner in state.owner)]
-    if not states:
-        raise UsageProblemError(f"no state of {settings.profile} is owned by a library")
-    if name is None:
-        return states[0]
-    for state in states:
-        if state.name == name:
-            return state
-    listed = ", ".join(f"“{state.name}”" for state in states)
-    raise UsageProblemError(f"no state of {settings.profile} is called {name}; one of: {listed}")
+    return choose(settings, name)
 
 
 def judge_prebuilt(path: str, *, settings: Settings, state: State, wanted: Target | None) -> PrebuiltVerdict:
@@ -432,97 +397,10 @@ def judge_prebuilt(path: str, *, settings: Settings, state: State, wanted: Targe
 
     Raises UsageProblemError for the name of a file inside an archive.
     """
-    from linkcheck.elf.kind import correct_identity
-    from linkcheck.elf.link_view import LinkView, read_link_view
-    from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
-    from linkcheck.inputs.process import Examiner
-    from linkcheck.inputs.shown import show_file, show_identity
-    from linkcheck.model import Check, FileKind, Finding
-    from linkcheck.report.report import Report
-    from linkcheck.rules.rule import Candidate
-    from linkcheck.value import replace
+    from linkcheck.prebuilt import judge_file
+    from linkcheck.reporting import make_report
 
     _refuse_empty([path])
-    if "!/" in path:
-        from linkcheck.inputs.refused import refuse_member
-
-        refuse_member(path)
-    examined = Examiner().examine(path)
-    identity, image = examined.identity, examined.image
-    try:
-        view = read_link_view(path) if identity.kind is FileKind.SHARED_OBJECT else LinkView()
-        if view.caution:
-            identity = replace(identity, detail=view.caution)
-        shown = show_file(replace(examined, identity=identity), str)
-        results = _check_file(Candidate(shown.identity, shown.image, wanted, state, view.fault), settings)
-    except (MalformedElfError, UnreadableFileError, NotAnImageError) as error:
-        # The symbol table is read only when a rule asks. What it cannot give puts all that was read before in doubt.
-        identity, image = correct_identity(identity, error), None
-        results = _check_file(Candidate(show_identity(identity, str), None, wanted, state), settings)
-    report = Report(
-        command="prebuilt",
-        profile=settings.profile,
-        inputs=(path,),
-        checks=tuple(result for result in results if isinstance(result, Check)),
-        findings=_waive([result for result in results if isinstance(result, Finding)], settings),
-    )
-    return PrebuiltVerdict(report, identity, image)
-
-
-def _check_file(candidate: Candidate, settings: Settings) -> list[RuleResult]:
-    from linkcheck.policy.select import select_codes
-    from linkcheck.rules import LINK_RULES
-
-    rules = [rule for rule in LINK_RULES if rule.check_file is not None]
-    codes = select_codes([rule.meta.code for rule in rules], select=settings.select, ignore=settings.ignore)
-    return [
-        result
-        for rule in rules
-        if rule.meta.code in codes or rule.meta.code in ALWAYS_ASKED
-        if rule.check_file is not None
-        for result in rule.check_file(candidate, settings)
-    ]
-
-
-def _waive(
-    findings: list[Finding],
-    settings: Settings,
-    codes: Collection[str] = (),
-    today: datetime.date | None = None,
-    use: PolicyUse | None = None,
-) -> tuple[ReportedFinding, ...]:
-    """`findings` with the waivers that accept them, and what the rules among `codes` have to say about the policy.
-
-    `use` is what is known of the policy's other entries.
-    """
-    from linkcheck.report.report import ReportedFinding
-
-    reported = tuple(ReportedFinding(finding) for finding in findings)
-    if settings.source is None and not settings.waivers:
-        return reported
-    from linkcheck.rules import LINK_RULES
-    from linkcheck.rules.rule import PolicyUse
-    from linkcheck.value import replace
-
-    use = use or PolicyUse()
-    if settings.waivers:
-        import datetime
-
-        from linkcheck.policy.waivers import apply_waivers
-
-        waived = apply_waivers(
-            findings,
-            settings.waivers,
-            today or datetime.date.today(),
-            codes=codes,
-            mangled_names=settings.mangled_names,
-        )
-        reported = waived.reported
-        use = replace(use, unused=waived.unused, expired=waived.expired)
-    about_policy = (
-        ReportedFinding(finding, about_policy=True)
-        for rule in LINK_RULES
-        if rule.check_policy is not None and rule.meta.code in codes
-        for finding in rule.check_policy(use, settings)
-    )
-    return (*reported, *about_policy)
+    judged = judge_file(path, settings, state, wanted)
+    report = make_report("prebuilt", [path], judged.results, settings)
+    return PrebuiltVerdict(report, judged.identity, judged.image)

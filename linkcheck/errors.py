@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from linkcheck.model import FileKind
 
 
+#: Why "" is refused: it is a variable that nothing set, and would be taken for the working directory.
+EMPTY_NAME = "an empty name names no file"
+
+
 class LinkcheckError(Exception):
     """Base of every error a user can meet; its text is one line that names the file or option at fault."""
 
@@ -126,6 +130,35 @@ class MissingPackageError(LinkcheckError):
 
 class NothingToCheckError(LinkcheckError):
     """The inputs hold no ELF file, so a clean result would be a lie."""
+
+
+class UnplacedLibraryError(LinkcheckError):
+    """A library that a file needs is in none of the directories that were proposed for LD_LIBRARY_PATH."""
+
+    exit_status = 1
+
+    def __init__(self, path: str, needed: str, places: int) -> None:
+        """Keep `path`, the file that needs it, the name `needed`, and how many `places` were proposed."""
+        super().__init__(f"{path} needs {needed}, which is in none of the {places} directories")
+        self.path = path
+        self.needed = needed
+        self.places = places
+
+
+class ReplacedLibraryError(LinkcheckError):
+    """A complete LD_LIBRARY_PATH would give a program another file than the one it loads without it."""
+
+    exit_status = 1
+
+    def __init__(self, path: str, before: str, after: str) -> None:
+        """Keep `path`, the program, the library's file `before` and the one that it would be `after`."""
+        super().__init__(
+            f"{path} loads {before}, and with the directories that it lacks in LD_LIBRARY_PATH it would load {after} "
+            "instead"
+        )
+        self.path = path
+        self.before = before
+        self.after = after
 
 
 class UsageProblemError(LinkcheckError):

@@ -9,6 +9,20 @@ from linkcheck.inputs.shown import show_error, show_load_set
 from linkcheck.inputs.sources import Inputs
 from linkcheck.model import Check, Outcome, one_line
 from linkcheck.policy.settings import EVERY_FILE
+from linkcheck.rules import (
+    absent_state,
+    duplicate_library,
+    expired_waiver,
+    forbidden_needed,
+    missing_import,
+    missing_needed,
+    not_a_shared_object,
+    private_definition,
+    private_thread_local,
+    split_state,
+    unused_waiver,
+    wrong_provider,
+)
 from linkcheck.rules.ownership import defined_symbols, needs_any
 from linkcheck.value import replace
 from linkcheck.verification import Verification
@@ -23,8 +37,23 @@ if TYPE_CHECKING:
 #: What is asked of a running process: its states, and what roles demand. Whether libraries are found, LC202 and LC203,
 #: is settled, for it runs; LC1xx look at single files. Of the policy its waivers: roles and states may be meant for
 #: other programs (LC903).
-CODES = ("LC201", "LC204", "LC301", "LC302", "LC303", "LC401", "LC402", "LC403", "LC404", "LC901", "LC902")
-_FILE, _IMPORT, _SPLIT = "LC101", "LC301", "LC401"
+CODES = tuple(
+    rule.META.code
+    for rule in (
+        missing_needed,
+        forbidden_needed,
+        missing_import,
+        private_definition,
+        wrong_provider,
+        split_state,
+        absent_state,
+        duplicate_library,
+        private_thread_local,
+        unused_waiver,
+        expired_waiver,
+    )
+)
+_FILE, _IMPORT, _SPLIT = not_a_shared_object.META.code, missing_import.META.code, split_state.META.code
 
 
 class _LiveInputs(Inputs):

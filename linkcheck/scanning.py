@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.inputs.shown import show_error
 from linkcheck.model import Check, Finding, Outcome, one_line
-from linkcheck.rules import duplicate_library, state_copies
+from linkcheck.rules import (
+    duplicate_library,
+    expired_waiver,
+    malformed_elf,
+    not_a_shared_object,
+    split_state,
+    state_copies,
+    unused_waiver,
+)
 from linkcheck.rules.library_copies import ScannedFiles
 
 if TYPE_CHECKING:
@@ -22,9 +30,11 @@ if TYPE_CHECKING:
 
 #: What `scan` asks of each file, of each process, and of the waivers. Roles take no part, so their entries are not
 #: judged either (LC903).
-CODES = ("LC101", "LC103", "LC401", "LC403", "LC901", "LC902")
-_OF_PROCESSES = ("LC401", "LC403")
-_DUPLICATE = duplicate_library.META.code
+CODES = tuple(
+    rule.META.code
+    for rule in (not_a_shared_object, malformed_elf, split_state, duplicate_library, unused_waiver, expired_waiver)
+)
+_OF_PROCESSES = _SPLIT, _DUPLICATE = split_state.META.code, duplicate_library.META.code
 
 
 def compare_files(verification: Verification) -> Iterator[RuleResult]:
@@ -46,7 +56,7 @@ def compare_files(verification: Verification) -> Iterator[RuleResult]:
     try:
         if _DUPLICATE in verification.codes:
             yield from duplicate_library.check_scanned(files, verification.settings)
-        if "LC401" in verification.codes:
+        if _SPLIT in verification.codes:
             yield from state_copies.check_scanned(files, verification.settings)
     except (MalformedElfError, UnreadableFileError) as met:
         error = show_error(met, verification.inputs.show)

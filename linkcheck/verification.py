@@ -10,7 +10,16 @@ from linkcheck.inputs.shown import show_error, show_file, show_image, show_proce
 from linkcheck.inputs.wanted import PROGRAM_SUFFIX, is_library_name
 from linkcheck.model import Check, FileIdentity, FileKind, Finding, Outcome
 from linkcheck.policy.patterns import matches_any
-from linkcheck.rules import LINK_RULES, malformed_elf
+from linkcheck.rules import (
+    LINK_RULES,
+    duplicate_library,
+    malformed_elf,
+    not_a_shared_object,
+    split_state,
+    undefined_symbol,
+    unsatisfied_version,
+    wrong_provider,
+)
 from linkcheck.rules.rule import Candidate
 from linkcheck.value import replace
 
@@ -43,10 +52,10 @@ _NOTHING_TO_JUDGE = frozenset(
 _ENDS_A_SEARCH = frozenset({FileKind.DIRECTORY, FileKind.FIFO})
 #: What is asked of the process of an interpreter that is not among the inputs, and in addition when it is. Everything
 #: else is asked of each of its modules, as the root of a process.
-_OF_INTERPRETERS = frozenset({"LC303", "LC401", "LC403"})
-_OF_KNOWN_INTERPRETERS = _OF_INTERPRETERS | {"LC304", "LC305"}
+_OF_INTERPRETERS = frozenset({wrong_provider.META.code, split_state.META.code, duplicate_library.META.code})
+_OF_KNOWN_INTERPRETERS = _OF_INTERPRETERS | {undefined_symbol.META.code, unsatisfied_version.META.code}
 #: The code that carries "this input is no file we could judge".
-_KIND_RULE = "LC101"
+_KIND_RULE = not_a_shared_object.META.code
 
 
 class Verification:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import (
+    EMPTY_NAME,
     ArchiveError,
     LinkcheckError,
     NothingToCheckError,
@@ -82,8 +83,8 @@ def _collect(paths: Sequence[str], inputs: Inputs) -> None:
     archives: dict[str, ArchiveKind] = {}
     for path in paths:
         try:
-            if not path:  # what `"$RUNNER"` is when nothing set it
-                raise UsageProblemError("an empty name names no file")
+            if not path:
+                raise UsageProblemError(EMPTY_NAME)
             if "!/" in path:
                 from linkcheck.inputs.refused import refuse_member
 

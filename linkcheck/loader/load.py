@@ -191,9 +191,28 @@ class Loading:
 
     def finish(self) -> LoadSet:
         """The load set of all that was loaded."""
-        modules = tuple(replace(e.module, dependencies=tuple(e.dependencies or ())) for e in self.entries)
+        noted = self._find_noted() if any(entry.module.image.dlopen_notes for entry in self.entries) else {}
+        modules = tuple(
+            replace(e.module, dependencies=tuple(e.dependencies or ()), noted=noted.get(e.index, ()))
+            for e in self.entries
+        )
         interpreter = self._find_interpreter_fault() if self.settle is None else None
         return LoadSet(modules, tuple(self.unresolved), tuple(self.opened), libc=self.libc, interpreter=interpreter)
+
+    def _find_noted(self) -> dict[int, tuple[int | None, ...]]:
+        """For each module with dlopen metadata the modules that satisfy its entries (Module.noted)."""
+        known: dict[str, int] = {}
+        for entry in self.entries:
+            module = entry.module
+            for name in (module.requested_as, module.image.soname or module.requested_as):
+                known.setdefault(name, entry.index)
+        return {
+            entry.index: tuple(
+                next((known[name] for name in note.sonames if name in known), None)
+                for note in entry.module.image.dlopen_notes
+            )
+            for entry in self.entries
+        }
 
     def _find_interpreter_fault(self) -> Unresolved | None:
         return find_interpreter_fault(self.entries[0].module.image, self.system)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from linkcheck.errors import UsageProblemError
+from linkcheck.errors import EMPTY_NAME, UsageProblemError
 from linkcheck.policy.discovery import find_policy
 from linkcheck.policy.schema import check_prefix, read_policy
 from linkcheck.policy.select import select_codes
@@ -57,7 +57,7 @@ def load_settings(
     Raises PolicyError for a policy file that cannot be used, UsageProblemError for an argument that names nothing.
     """
     if policy == "":
-        raise UsageProblemError("--policy: an empty name names no file")
+        raise UsageProblemError(f"--policy: {EMPTY_NAME}")
     if policy is not None:
         file: TomlFile | None = read_toml(policy)
     else:

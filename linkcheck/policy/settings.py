@@ -9,6 +9,9 @@ from linkcheck.value import Value
 if TYPE_CHECKING:
     import datetime
     from collections.abc import Mapping
+    from typing import Any
+
+    from linkcheck.model import Json
 
 #: In `owner` lists: the executable that starts the process.
 ROOT_OWNER = "<root>"
@@ -104,9 +107,23 @@ class Waiver(Value):
     source: str = ""
     line: int = 0
 
+    @property
+    def terms(self) -> dict[str, Json]:
+        """What is accepted, and why, by whom and until when, as JSON has it; not where that is written."""
+        return {
+            "code": self.code,
+            "path": self.path,
+            "symbol": self.symbol,
+            "reason": self.reason,
+            "owner": self.owner,
+            "expires": self.expires.isoformat(),
+        }
+
 
 class Settings(Value):
     """Everything a run is judged by. `profile` is the name shown in reports."""
+
+    _slots_beside_fields = ("_memory",)
 
     profile: str
     states: tuple[State, ...] = ()
@@ -126,3 +143,12 @@ class Settings(Value):
     source: str | None = None
     #: Demangled name -> the mangled names it stands for, from the profiles in force.
     mangled_names: Mapping[str, tuple[str, ...]] = {}
+
+    @property
+    def memory(self) -> dict[object, Any]:
+        """What those who judge by these settings have found out, by who asks (rules/kept.py); no part of the value."""
+        known: dict[object, Any] | None = getattr(self, "_memory", None)
+        if known is None:
+            known = {}
+            object.__setattr__(self, "_memory", known)
+        return known

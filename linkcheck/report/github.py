@@ -56,7 +56,7 @@ def _annotate(reported: ReportedFinding, directory: str) -> str:
     command, title = _COMMANDS[finding.severity], name_finding(finding)
     if reported.waiver is not None:
         command, title = "notice", f"waived: {title}"
-        text += ["", f"Waived {describe_waiver(reported.waiver)}"]
+        text += ["", describe_waiver(reported.waiver, word="Waived")]
     return _command(command, "\n".join(text), file=printable(path), title=title)
 
 

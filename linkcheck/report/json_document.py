@@ -72,13 +72,4 @@ def _describe_location(place: Location) -> dict[str, object]:
 
 
 def _describe_waiver(waiver: Waiver) -> dict[str, object]:
-    return {
-        "code": waiver.code,
-        "path": waiver.path,
-        "symbol": waiver.symbol,
-        "reason": waiver.reason,
-        "owner": waiver.owner,
-        "expires": waiver.expires.isoformat(),
-        "source": waiver.source or None,
-        "line": waiver.line or None,
-    }
+    return {**waiver.terms, "source": waiver.source or None, "line": waiver.line or None}

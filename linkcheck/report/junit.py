@@ -68,7 +68,7 @@ def _describe_finding(reported: ReportedFinding) -> ElementTree.Element:
     text = "\n".join(describe_finding(reported))
     first_line = printable_lines(finding.message)[0]
     if reported.waiver is not None:
-        _add(case, "skipped", f"waived {describe_waiver(reported.waiver)}", None, text)
+        _add(case, "skipped", describe_waiver(reported.waiver), None, text)
     elif finding.severity is Severity.ERROR:
         _add(case, "failure", first_line, name_finding(finding), text)
     else:

@@ -16,6 +16,7 @@ from linkcheck.report.phrases import (
     name_finding,
     name_place,
     name_rule,
+    name_severity,
 )
 from linkcheck.report.printable import defuse_commands, printable, printable_lines
 from linkcheck.report.report import ReportOutcome, name_rules
@@ -76,10 +77,9 @@ def render_table(heading: str, heads: Sequence[str], rows: Sequence[Sequence[str
 
 def _row(reported: ReportedFinding) -> str:
     finding = reported.finding
-    severity = finding.severity.value if reported.waiver is None else f"waived {finding.severity.value}"
     symbol = "" if finding.primary.symbol is None else _code(finding.primary.symbol, in_table=True)
     path = _code(finding.primary.path, in_table=True)
-    return f"| {severity} | {_prose(name_finding(finding))} | {path} | {symbol} |"
+    return f"| {name_severity(reported)} | {_prose(name_finding(finding))} | {path} | {symbol} |"
 
 
 def _section(reported: ReportedFinding) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _section(reported: ReportedFinding) -> Iterator[str]:
     ]
     facts += [f"- see also {_code(name_place(place))}" for place in finding.related]
     if reported.waiver is not None:
-        facts.append(f"- waived {_prose(describe_waiver(reported.waiver))}")
+        facts.append(f"- {_prose(describe_waiver(reported.waiver))}")
     if facts:
         yield ""
         yield from facts

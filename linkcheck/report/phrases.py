@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from linkcheck.model import Check, Finding, Location
     from linkcheck.policy.settings import Waiver
-    from linkcheck.report.report import Report
+    from linkcheck.report.report import Report, ReportedFinding
 
 VERDICTS = {
     ReportOutcome.PASS: "PASS",
@@ -57,10 +57,16 @@ def name_place(place: Location) -> str:
     return printable(place.path if place.symbol is None else f"{place.path} ({place.symbol})")
 
 
-def describe_waiver(waiver: Waiver) -> str:
-    """Until when, by whom, why, and where it is written."""
+def name_severity(reported: ReportedFinding) -> str:
+    """Such as "error", or "waived error"."""
+    severity = reported.finding.severity.value
+    return severity if reported.waiver is None else f"waived {severity}"
+
+
+def describe_waiver(waiver: Waiver, *, word: str = "waived") -> str:
+    """That it is waived, until when, by whom, why, and where that is written; `word` is the first one."""
     where = "" if not waiver.source else f" [{waiver.source}:{waiver.line}]" if waiver.line else f" [{waiver.source}]"
-    return printable(f"until {waiver.expires.isoformat()} by {waiver.owner}: {waiver.reason}{where}")
+    return printable(f"{word} until {waiver.expires.isoformat()} by {waiver.owner}: {waiver.reason}{where}")
 
 
 def describe_unknown(check: Check) -> str:

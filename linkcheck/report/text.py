@@ -14,6 +14,7 @@ from linkcheck.report.phrases import (
     name_finding,
     name_place,
     name_rule,
+    name_severity,
 )
 from linkcheck.report.printable import defuse_commands, printable, printable_lines
 from linkcheck.report.report import ReportOutcome, name_rules
@@ -98,7 +99,7 @@ def describe_finding(
     elif finding.remedy:
         yield from _describe_remedy(printable_lines(finding.remedy))
     if reported.waiver is not None:
-        yield f"Waived {describe_waiver(reported.waiver)}"
+        yield describe_waiver(reported.waiver, word="Waived")
 
 
 def _shorten_lists(message: list[str], listed_by: dict[tuple[str, ...], str], finding: Finding) -> Iterator[str]:
@@ -124,10 +125,7 @@ def _describe_remedy(lines: list[str]) -> Iterator[str]:
 
 def _head(reported: ReportedFinding, color: bool) -> str:
     finding = reported.finding
-    if reported.waiver is None:
-        word = _paint(finding.severity.value, _SEVERITY_STYLES[finding.severity], color)
-    else:
-        word = _paint(f"waived {finding.severity.value}", _DIM, color)
+    word = _paint(name_severity(reported), _DIM if reported.waiver else _SEVERITY_STYLES[finding.severity], color)
     return f"{word} {_paint(name_finding(finding), _BOLD, color)}: {printable(finding.primary.path)}"
 
 

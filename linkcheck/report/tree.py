@@ -71,7 +71,6 @@ def describe_tree(load_set: LoadSet) -> dict[str, object]:
     """The values of the JSON for one process."""
     paths = [module.image.path for module in load_set.modules]
     requesters = list_requesters(load_set)
-    noted = load_set.noted()
     return {
         "root": paths[0],
         "libc": load_set.libc.value,
@@ -94,8 +93,7 @@ def describe_tree(load_set: LoadSet) -> dict[str, object]:
                         "description": note.description,
                         "path": None if opened is None else paths[opened],
                     }
-                    for owner, note, opened in noted
-                    if owner == number
+                    for note, opened in zip(module.image.dlopen_notes, module.noted, strict=True)
                 ],
                 "needed": [
                     {"name": name, "path": None if index is None else paths[index]}
@@ -136,11 +134,6 @@ def _draw(load_set: LoadSet, *, tried: bool) -> Iterator[str]:
             tops.append(index)
         else:
             children[module.needed_by].append(index)
-    noted: list[list[str]] = [[] for _ in load_set.modules]
-    for index, note, opened in load_set.noted():
-        names, feature = " or ".join(map(printable, note.sonames)), f", for {note.feature}" if note.feature else ""
-        where = "not found" if opened is None else f"loaded as {load_set.modules[opened].image.name}"
-        noted[index].append(f"may open {names} ({note.priority}{printable(feature)}): {printable(where)}")
     missing: list[list[Unresolved]] = [[] for _ in load_set.modules]
     for unresolved in list_missing(load_set):
         missing[unresolved.module].append(unresolved)
@@ -154,7 +147,7 @@ def _draw(load_set: LoadSet, *, tried: bool) -> Iterator[str]:
         below: list[int | Unresolved] = [*children[node], *missing[node]]
         bar = "│  " if below else "   "
         yield lead + _head(load_set, node)
-        for line in (*_notes(load_set, module, requesters[node], tried=tried), *noted[node]):
+        for line in (*_notes(load_set, module, requesters[node], tried=tried), *_may_open(load_set, module)):
             yield f"{stem}{bar} {line}"
         for position, child in enumerate(reversed(below)):
             stack.append((child, stem + ("└─ " if not position else "├─ "), stem + ("   " if not position else "│  ")))
@@ -182,6 +175,13 @@ def _notes(load_set: LoadSet, module: Module, requesters: Sequence[int], *, trie
         names = [printable(load_set.modules[index].image.name) for index in others[:_LONGEST_LIST]]
         more = f" and {len(others) - len(names)} more" if len(others) > len(names) else ""
         yield f"also for {', '.join(names)}{more}"
+
+
+def _may_open(load_set: LoadSet, module: Module) -> Iterator[str]:
+    for note, opened in zip(module.image.dlopen_notes, module.noted, strict=True):
+        names, feature = " or ".join(map(printable, note.sonames)), f", for {note.feature}" if note.feature else ""
+        where = "not found" if opened is None else f"loaded as {load_set.modules[opened].image.name}"
+        yield f"may open {names} ({note.priority}{printable(feature)}): {printable(where)}"
 
 
 def _draw_missing(unresolved: Unresolved, lead: str, stem: str) -> Iterator[str]:

@@ -65,7 +65,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import BindingKind, Check, Confidence, Finding, Location, Outcome, Severity, Verdict
+from linkcheck.model import BindingKind, Check, Location, Outcome, Severity, Verdict
 from linkcheck.rules.ownership import judge_copies, judge_copies_if_global, missing_libraries, owner_modules
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, link_remedy, listed, shown
@@ -134,11 +134,7 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
             if slots
             else "it ends in an undefined symbol"
         )
-        yield Finding(
-            META.code,
-            META.name,
-            META.severity,
-            Confidence.HIGH,
+        yield META.finding(
             f"{path} imports {shown(symbols, settings)} of the {state.name}, and no file that ld.so would look into "
             f"for it defines that (loaded as {chain_text(load_set, index)}): {end}.",
             link_remedy(state),

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
+from linkcheck.model import Check, Location, Outcome, Severity, one_line
 from linkcheck.rules.engines import name_delegate, skip_program, subject_of
 from linkcheck.rules.rule import Rule, RuleMeta
 
@@ -75,11 +75,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
             if fault.unseen:
                 yield Check(META.code, subject_of(delegate), Outcome.UNKNOWN, f"{where}: {one_line(fault.reason)}")
                 continue
-            yield Finding(
-                code=META.code,
-                name=META.name,
-                severity=META.severity,
-                confidence=Confidence.HIGH,
+            yield META.finding(
                 message=(
                     f"The blob of {name_delegate(delegate)} ({delegate.place}) is malformed: {where} "
                     f"({delegate.place.offset + fault.offset:#x} of the file): {one_line(fault.reason)}. "

@@ -180,11 +180,7 @@ def _evidence_text(copies: Copies) -> str:
 
 def _finding(copies: Copies, severity: Severity, message: str, remedy: str, primary: str) -> Finding:
     high = copies.one_build or copies.likeness in (Likeness.SAME_FILE, Likeness.SAME_SONAME)
-    return Finding(
-        META.code,
-        META.name,
-        severity,
-        Confidence.HIGH if high else Confidence.MEDIUM,
+    return META.finding(
         message,
         remedy,
         Location(primary, copies.images[0].name),
@@ -197,6 +193,8 @@ def _finding(copies: Copies, severity: Severity, message: str, remedy: str, prim
             "exports_in_common": copies.common,
             "exports": copies.exported,
         },
+        severity=severity,
+        confidence=Confidence.HIGH if high else Confidence.MEDIUM,
     )
 
 

@@ -46,7 +46,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
+from linkcheck.model import Check, Location, Outcome, Severity, one_line
 from linkcheck.rules.engines import name_delegate, note_unread_blob, skip_program, subject_of
 from linkcheck.rules.rule import Rule, RuleMeta
 
@@ -85,11 +85,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
         else:
             fault = "holds no engine and names none"
             remedy = "Export again; the build of this engine failed, or its bytes were not handed on."
-        yield Finding(
-            code=META.code,
-            name=META.name,
-            severity=META.severity,
-            confidence=Confidence.HIGH,
+        yield META.finding(
             message=f"The blob of {name_delegate(delegate)} {fault}. The delegate does not load it (InvalidProgram).",
             remedy=remedy,
             primary=Location(delegate.path, delegate.name),

@@ -44,7 +44,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.model import Check, Location, Outcome, Severity
 from linkcheck.rules.engines import digest_in, name_place, name_users, skip_program
 from linkcheck.rules.rule import Rule, RuleMeta
 
@@ -80,11 +80,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
             elif engine.digest == wanted:
                 yield Check(META.code, subject, Outcome.PASS)
             else:
-                yield Finding(
-                    code=META.code,
-                    name=META.name,
-                    severity=META.severity,
-                    confidence=Confidence.HIGH,
+                yield META.finding(
                     message=(
                         f"The engine under {key} ({name_place(engine.place)}, {name_users(engine)}) has the SHA-256 "
                         f"{engine.digest}: its bytes were damaged or replaced."

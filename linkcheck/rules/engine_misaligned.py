@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
+from linkcheck.model import Check, Location, Outcome, Severity, one_line
 from linkcheck.rules.engines import name_place, name_users, skip_program, unread_blobs
 from linkcheck.rules.rule import Rule, RuleMeta
 
@@ -80,11 +80,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
             if engine.keys
             else "The blob's format promises 16, and TensorRT may read it as if it were."
         )
-        yield Finding(
-            code=META.code,
-            name=META.name,
-            severity=META.severity,
-            confidence=Confidence.HIGH,
+        yield META.finding(
             message=(
                 f"The engine {one_line(engine.name)}, {name_place(place)}, {name_users(engine)}, is aligned to "
                 f"{place.alignment} bytes only. {consequence}"

@@ -47,7 +47,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
+from linkcheck.model import Check, Location, Outcome, Severity, one_line
 from linkcheck.rules.engines import name_delegate, note_unread_blob, skip_program, subject_of
 from linkcheck.rules.long_lists import MOST_SHOWN, as_evidence, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -98,11 +98,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
         searched = (delegate.path, *data)
         where = " or ".join(shorten(searched))
         fault = "that entry is empty" if entry is not None else f"there is no such key in {where}"
-        yield Finding(
-            code=META.code,
-            name=META.name,
-            severity=META.severity,
-            confidence=Confidence.HIGH,
+        yield META.finding(
             message=(
                 f"{name_delegate(delegate)} runs the engine {one_line(key)}, and {fault}. "
                 "The delegate fails when it is loaded (InvalidProgram)."

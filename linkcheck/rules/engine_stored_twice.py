@@ -51,7 +51,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
+from linkcheck.model import Check, Finding, Location, Outcome, Severity, one_line
 from linkcheck.rules.engines import (
     SHARED_ENGINE,
     engines_of,
@@ -126,11 +126,7 @@ def _judge_clash(key: str, places: list[Place], program: ProgramFile) -> Finding
         consequence = "ExecuTorch loads no program with two data files that have one key (InvalidArgument)."
     else:
         consequence = f"ExecuTorch 1.5 takes the one of {places[1].path}; the one of {program.path} is never read."
-    return Finding(
-        code=META.code,
-        name=META.name,
-        severity=META.severity,
-        confidence=Confidence.HIGH,
+    return META.finding(
         message=f"The key {one_line(key)} is in {len(places)} files that are loaded together: {listed}. {consequence}",
         remedy="Leave the engine in one of the files; when they are of different exports, take both of the same one.",
         primary=Location(places[1].path, key),
@@ -149,11 +145,7 @@ def _judge(group: list[Engine], path: str, *, hashed: bool) -> RuleResult:
         reason = f"engines of the same size may be one, and --no-hash keeps them from being compared: {listed}"
         return Check(META.code, path, Outcome.UNKNOWN, reason)
     first, *others = group
-    return Finding(
-        code=META.code,
-        name=META.name,
-        severity=META.severity,
-        confidence=Confidence.HIGH,
+    return META.finding(
         message=(
             f"One engine is stored {len(group)} times: {listed}. All have the SHA-256 {first.digest}. "
             f"{size * len(others)} bytes are stored, and read, in vain."

@@ -78,7 +78,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Confidence, Finding, Location, Severity
+from linkcheck.model import Finding, Location, Severity
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import waiver_evidence, waiver_text
 
@@ -100,11 +100,7 @@ META = RuleMeta(
 def check_policy(use: PolicyUse, settings: Settings) -> Iterator[Finding]:
     """Yield a finding for each waiver that is past its day; `settings` do not matter."""
     for waiver in use.expired:
-        yield Finding(
-            META.code,
-            META.name,
-            META.severity,
-            Confidence.HIGH,
+        yield META.finding(
             f"{waiver_text(waiver)} expired on {waiver.expires.isoformat()} and accepts nothing any more; "
             f"its reason was “{waiver.reason}” (owner: {waiver.owner})",
             f"Fix the fault and remove the waiver, or have {waiver.owner} decide anew and set a later `expires`.",

@@ -55,7 +55,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line, unique
+from linkcheck.model import Check, Finding, Location, Outcome, Severity, one_line, unique
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.symbols import matching_imports
 from linkcheck.rules.ownership import missing_libraries, roles_of
@@ -114,11 +114,7 @@ def _needs_finding(one: _Reached, name: str, role: Role) -> Finding:
             f"Take {name} off the link line of {last}; where nothing is imported from it, `-Wl,--as-needed` drops the "
             "entry."
         )
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         f"{path} brings in {name}, {forbidden_by(role)}: {' -> '.join(chain)}. "
         f"It then runs only where {name} is there, too.",
         remedy,
@@ -136,11 +132,7 @@ def _judge_imports(image: Image, role: Role) -> RuleResult:
         if image.symbols.unseen is not None:
             return Check(META.code, image.path, Outcome.UNKNOWN, image.symbols.unseen)
         return Check(META.code, image.path, Outcome.PASS, "imports nothing that is forbidden")
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         f"{image.path} imports {listed(texts)}, {forbidden_by(role)} "
         f"({counted(len(names), 'import')}, the first is {names[0]}).",
         f"Take what uses it off the link line of {image.path}; the linker names it:\n"

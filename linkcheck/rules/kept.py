@@ -1,4 +1,4 @@
-"""Keeps the answers to questions about two values, for rules that ask them of the same files again. It asks nothing.
+"""Keeps answers for rules that ask the same of the same files again, by two values or by settings. It asks nothing.
 
 The programs of one directory load the same libraries, and each is judged with all it loads. Answers are found by the
 identity of what was asked about: a hash of an image or a state takes longer than most answers.
@@ -11,12 +11,23 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from linkcheck.policy.settings import Settings
+
 _One = TypeVar("_One")
 _Other = TypeVar("_Other")
 _Answer = TypeVar("_Answer")
 
 #: Answers to one question. What they are about lives as long as they do, so they are all dropped when there are more.
 MOST_ANSWERS = 1 << 12
+
+
+def memory_of(settings: Settings, kind: Callable[[], _Answer]) -> _Answer:
+    """The `kind()` that belongs to `settings`: made when first asked for, and gone with them."""
+    memory = settings.memory
+    known: _Answer | None = memory.get(kind)
+    if known is None:
+        known = memory[kind] = kind()
+    return known
 
 
 def keep_answers(question: Callable[[_One, _Other], _Answer]) -> Callable[[_One, _Other], _Answer]:

@@ -52,7 +52,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity
+from linkcheck.model import Check, FileKind, Location, Outcome, Severity
 from linkcheck.rules.rule import Rule, RuleMeta
 
 if TYPE_CHECKING:
@@ -71,11 +71,7 @@ def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]
     """Yield a finding when the candidate is ELF and does not fit itself, or its use; `settings` do not matter."""
     identity = candidate.identity
     if identity.kind is FileKind.MALFORMED_ELF:
-        yield Finding(
-            code=META.code,
-            name=META.name,
-            severity=META.severity,
-            confidence=Confidence.HIGH,
+        yield META.finding(
             message=(
                 f"{identity.path} is a malformed ELF file: {identity.detail}. Linkers refuse it, and nothing else "
                 "that it says can be trusted."
@@ -85,11 +81,7 @@ def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]
             evidence={"reason": identity.detail},
         )
     elif candidate.link_fault:
-        yield Finding(
-            code=META.code,
-            name=META.name,
-            severity=META.severity,
-            confidence=Confidence.HIGH,
+        yield META.finding(
             message=(
                 f"{identity.path} is a malformed ELF file: {candidate.link_fault}. ld.so does not look at section "
                 "headers and would load it, but linkers refuse it."

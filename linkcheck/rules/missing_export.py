@@ -62,7 +62,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import UndemangledNameError
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, SymbolType, one_line
+from linkcheck.model import Check, Finding, Location, Outcome, Severity, SymbolType, one_line
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import State
 from linkcheck.policy.symbols import matching_exports, matching_imports
@@ -147,11 +147,7 @@ def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec])
         of = f"the symbols of the {source.name} that other files import here"
         return _finding(image.path, image, source, missing, of, len(wanted))
     texts = [spec.text for spec in missing]
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         f"{image.path} does not export {listed(texts, 'or')}, {demanded_by(source)}, so no other file can use them.",
         "Export the symbols with default visibility: look for -fvisibility=hidden, --exclude-libs, version scripts.",
         Location(image.path, texts[0]),
@@ -180,11 +176,7 @@ def _needed_owners(image: Image, state: State) -> list[str]:
 
 
 def _second_owner(path: str, state: State, owners: list[str]) -> Finding:
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         f"{path} defines the {state.name} and needs the owner {listed(owners)} itself: two copies in one process.",
         f"Name {owners[0]}, the library that it needs, instead of this file, or link this file without it.",
         Location(path, state.name),
@@ -193,11 +185,7 @@ def _second_owner(path: str, state: State, owners: list[str]) -> Finding:
 
 
 def _filter(path: str, image: Image, state: State) -> Finding:
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         f"{path} is a filter for {listed(image.filters)} (DT_FILTER or DT_AUXILIARY): ld.so takes the {state.name} "
         "from there first, and this file's definitions may not be the ones that a process uses.",
         f"Link this file without -f and -F, or name {image.filters[0]}, if that is the library with the definitions.",
@@ -223,11 +211,7 @@ def _finding(path: str, image: Image, state: State, missing: list[SymbolSpec], o
             "Export the symbols with default visibility (look for -fvisibility=hidden, --exclude-libs and version "
             "scripts), or name the library that has them."
         )
-    return Finding(
-        code=META.code,
-        name=META.name,
-        severity=META.severity,
-        confidence=Confidence.HIGH,
+    return META.finding(
         message=message,
         remedy=remedy,
         primary=Location(path, missing[0].text),

@@ -58,7 +58,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
+from linkcheck.model import Check, Finding, Location, Outcome, Severity, one_line
 from linkcheck.policy.symbols import matching_exports, matching_imports
 from linkcheck.rules.ownership import (
     defined_symbols,
@@ -135,11 +135,7 @@ def _finding(
     else:
         message += _where_the_copy_is(module, state, partly=len(missing) < len(wanted)) + consequence(state)
         remedy = link_remedy(state)
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         message,
         remedy,
         Location(image.path, _symbol_name(missing[0])),

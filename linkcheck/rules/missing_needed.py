@@ -51,7 +51,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.model import Check, Location, Outcome, Severity
 from linkcheck.rules.owner_names import owner_names
 from linkcheck.rules.ownership import needs_any, roles_of, state_owned_by
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -86,11 +86,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             wanted = listed(owner_names(state) if state else role.need, "or")
             if state:
                 wanted += f", the owner of the {state.name}"
-            yield Finding(
-                META.code,
-                META.name,
-                META.severity,
-                Confidence.HIGH,
+            yield META.finding(
                 f"{image.path} has no DT_NEEDED entry for {wanted}, {demanded_by(role)}; it needs {declared}. "
                 "Without the entry ld.so does not load the library for this file.",
                 link_remedy(state) if state else f"Link {image.path} against {role.need[0]}.",

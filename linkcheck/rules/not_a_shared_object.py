@@ -59,7 +59,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity
+from linkcheck.model import Check, FileKind, Location, Outcome, Severity
 from linkcheck.rules.owner_names import owner_names
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import consequence, listed
@@ -175,11 +175,7 @@ def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]
     if identity.kind is FileKind.MALFORMED_ELF:
         yield Check(META.code, identity.path, Outcome.NOT_APPLICABLE, "the file is malformed (LC103)")
         return
-    yield Finding(
-        code=META.code,
-        name=META.name,
-        severity=META.severity,
-        confidence=Confidence.HIGH,
+    yield META.finding(
         message=_describe(candidate),
         remedy=_advise(candidate),
         primary=Location(identity.path),

@@ -12,7 +12,7 @@ from linkcheck.policy.file_patterns import means_file
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import EVERY_FILE, ROOT_OWNER
 from linkcheck.policy.symbols import is_pattern, matches_name, matching_exports, matching_imports, matching_private
-from linkcheck.rules.kept import keep_answers
+from linkcheck.rules.kept import keep_answers, memory_of
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
@@ -149,13 +149,16 @@ def _may_bind(load_set: LoadSet, state: State) -> bool:
 
 
 class _Answers:
-    """What was found out about one load set under some settings; the rules ask it one after the other."""
+    """What was found out about the load set of the moment under some settings; the rules ask one after the other."""
 
-    __slots__ = ("apart", "judgements", "load_set", "roles", "settings")
+    __slots__ = ("apart", "judgements", "load_set", "roles")
 
-    def __init__(self, load_set: LoadSet, settings: Settings) -> None:
+    def __init__(self) -> None:
+        self.begin(None)
+
+    def begin(self, load_set: LoadSet | None) -> None:
+        """Forget what was found out about another load set."""
         self.load_set = load_set
-        self.settings = settings
         #: Index of a module -> the roles that it plays.
         self.roles: dict[int, tuple[Role, ...]] = {}
         #: Identity of a role -> why the root stands apart.
@@ -164,14 +167,11 @@ class _Answers:
         self.judgements: dict[tuple[bool, bool, tuple[str, ...]], Judgement] = {}
 
 
-_latest: _Answers | None = None
-
-
 def _answers_about(load_set: LoadSet, settings: Settings) -> _Answers:
-    global _latest
-    if _latest is None or _latest.load_set is not load_set or _latest.settings is not settings:
-        _latest = _Answers(load_set, settings)
-    return _latest
+    answers = memory_of(settings, _Answers)
+    if answers.load_set is not load_set:
+        answers.begin(load_set)
+    return answers
 
 
 def definers(load_set: LoadSet, names: Iterable[str]) -> tuple[int, ...]:

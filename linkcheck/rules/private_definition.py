@@ -59,7 +59,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, unique
+from linkcheck.model import Check, Finding, Location, Outcome, Severity, unique
 from linkcheck.policy.symbols import matching_exports
 from linkcheck.rules.ownership import (
     defined_symbols,
@@ -114,11 +114,7 @@ def _judge_exports(image: Image, role: Role, settings: Settings) -> RuleResult:
         if image.symbols.unseen is not None:
             return Check(META.code, image.path, Outcome.UNKNOWN, image.symbols.unseen)
         return Check(META.code, image.path, Outcome.PASS, "exports nothing that is forbidden")
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         f"{image.path} exports {shown(names, settings)}, {forbidden_by(role)}: others may bind to it.",
         "Take the code out of the file, or, when only this file uses it, hide it with a version script (`local: *;`) "
         "or -fvisibility=hidden.",
@@ -137,11 +133,7 @@ def _finding(
     )
     severity = META.severity if must_import or state.only_with_owner else Severity.INFO
     seen = "exports its own definition of" if exported else "has a private definition (.symtab) of"
-    return Finding(
-        META.code,
-        META.name,
-        severity,
-        Confidence.HIGH,
+    return META.finding(
         f"{image.path} {seen} {shown(names, settings)}; the {state.name} belongs to "
         f"{owner_text(state)} alone.{consequence(state) if severity is Severity.ERROR else ''}",
         link_remedy(state),
@@ -153,6 +145,7 @@ def _finding(
             "state": state.name,
             "role_demands_import": must_import,
         },
+        severity=severity,
     )
 
 

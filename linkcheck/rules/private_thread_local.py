@@ -142,15 +142,13 @@ def _judge(image: Image, state: State, *, demanded: bool) -> RuleResult:
             " A private copy whose symbols are hidden or stripped looks just like this; but no role says that the file "
             "must import the symbols, so the storage may be for something else."
         )
-    return Finding(
-        META.code,
-        META.name,
-        META.severity if demanded else Severity.WARNING,
-        Confidence.HIGH if certain else Confidence.MEDIUM if demanded else Confidence.LOW,
+    return META.finding(
         message,
         link_remedy(state),
         Location(image.path, state.symbols[0].mangled[0] if state.symbols[0].mangled else state.symbols[0].text),
         evidence={"thread_local_bytes": image.tls.memory_size, "state": state.name, "demanded": demanded},
+        severity=META.severity if demanded else Severity.WARNING,
+        confidence=Confidence.HIGH if certain else Confidence.MEDIUM if demanded else Confidence.LOW,
     )
 
 

@@ -177,12 +177,7 @@ def _report(meta: RuleMeta, program: ProgramFile, backend: str, process: _Proces
         "A library that the program opens with dlopen has to be named:\n"
         f"    linkcheck verify {root} {program.path} --dlopen {beside[0] if beside else '<backend library>'}"
     )
-    return Finding(
-        code=meta.code,
-        name=meta.name,
-        severity=Severity.ERROR,
-        # What is there, and not loaded as far as files say, may well be opened.
-        confidence=Confidence.MEDIUM if mentions or beside else Confidence.HIGH,
+    return meta.finding(
         message=(
             f"{program.path} calls the backend {one_line(backend)} (in {listed(shorten(methods))}), which nothing "
             f"registers in a process of {root}: {seen}. Loading such a method fails (NotFound)."
@@ -196,6 +191,9 @@ def _report(meta: RuleMeta, program: ProgramFile, backend: str, process: _Proces
             "process": root,
             "registered_beside": as_evidence(beside),
         },
+        severity=Severity.ERROR,
+        # What is there, and not loaded as far as files say, may well be opened.
+        confidence=Confidence.MEDIUM if mentions or beside else Confidence.HIGH,
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkcheck.model import Confidence, Finding
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from linkcheck.executorch.facts import ProgramFile, ProgramSet
-    from linkcheck.model import FileIdentity, Finding, Image, LoadSet, RuleResult, Severity, Target
+    from linkcheck.model import FileIdentity, Image, Json, LoadSet, Location, RuleResult, Severity, Target
     from linkcheck.policy.settings import DlopenEdge, Settings, State, Waiver
 
 
@@ -23,6 +24,30 @@ class RuleMeta(Value):
     severity: Severity
     #: Version of linkcheck that first had the rule.
     since: str
+
+    def finding(
+        self,
+        message: str,
+        remedy: str,
+        primary: Location,
+        *,
+        related: tuple[Location, ...] = (),
+        evidence: Mapping[str, Json],
+        severity: Severity | None = None,
+        confidence: Confidence = Confidence.HIGH,
+    ) -> Finding:
+        """A finding of this rule; `severity` is for one that is not of the rule's own."""
+        return Finding(
+            self.code,
+            self.name,
+            self.severity if severity is None else severity,
+            confidence,
+            message,
+            remedy,
+            primary,
+            related,
+            evidence,
+        )
 
 
 class Candidate(Value):

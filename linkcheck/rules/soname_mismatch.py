@@ -50,7 +50,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.model import Check, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.owner_names import owner_libraries, owner_names
 from linkcheck.rules.ownership import owner_in_question
@@ -117,11 +117,7 @@ def _finding(path: str, image: Image, state: State) -> Finding:
             f"{path} has the SONAME {image.soname}, and the owner of the {state.name} is called {allowed}: what "
             f"links it needs {image.soname}, and wherever the owner is loaded as well there are two copies."
         )
-    return Finding(
-        code=META.code,
-        name=META.name,
-        severity=META.severity,
-        confidence=Confidence.HIGH,
+    return META.finding(
         message=message,
         remedy=(
             f"Link the library with -Wl,-soname,{names[0]}; or, when it really is the "

@@ -188,16 +188,14 @@ def _finding(
 ) -> Finding:
     paths = [_path(load_set, index) for index in copies]
     verdict = judgement.verdict if judgement else Verdict.ONE
-    return Finding(
-        META.code,
-        META.name,
-        META.severity if judgement else Severity.INFO,
-        confidence,
+    return META.finding(
         message,
         link_remedy(state),
         Location(load_set.root.path, state.name),
         related=tuple(Location(path) for path in paths),
         evidence={"state": state.name, "verdict": verdict.value, "copies": list(paths), "owner": list(state.owner)},
+        severity=META.severity if judgement else Severity.INFO,
+        confidence=confidence,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Confidence, Finding, Location, Severity
+from linkcheck.model import Finding, Location, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules import split_state
 from linkcheck.rules.library_copies import Likeness, find_copies
@@ -44,16 +44,13 @@ def check_scanned(files: ScannedFiles, settings: Settings) -> Iterator[Finding]:
             + "\nNo root here loads two of them. A process that did would hold one copy only where all uses are bound "
             f"to one file.{consequence(state)}"
         )
-        yield Finding(
-            split_state.META.code,
-            split_state.META.name,
-            Severity.INFO,
-            Confidence.HIGH,
+        yield split_state.META.finding(
             message,
             "",
             Location(definers[0].path, state.name),
             related=tuple(Location(image.path) for image in definers),
             evidence={"state": state.name, "definers": [image.path for image in definers]},
+            severity=Severity.INFO,
         )
 
 

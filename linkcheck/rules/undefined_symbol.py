@@ -86,6 +86,7 @@ from linkcheck.loader.filters import describe_filters
 from linkcheck.loader.undefined import DefinitionFinder, count_asked
 from linkcheck.loader.versions import compare_versions
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line, unique
+from linkcheck.rules.kept import memory_of
 from linkcheck.rules.long_lists import MOST_IN_EVIDENCE
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -106,10 +107,7 @@ _MOST_NAMED = 8
 
 def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a result for each file with imports that nobody defines, or one pass for the whole load set."""
-    global _latest
-    if _latest is None or _latest[0] is not settings:
-        _latest = (settings, DefinitionFinder())
-    judge = _Judge(load_set, settings, _latest[1])
+    judge = _Judge(load_set, settings, memory_of(settings, DefinitionFinder))
     found = False
     for undefined in judge.finder.find(load_set):
         for result in judge.judge(undefined.module, undefined.demands, undefined.unseen):
@@ -118,10 +116,6 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     if not found:
         reason = f"{counted(count_asked(load_set), 'file')}, every import defined"
         yield Check(META.code, load_set.root.path, Outcome.PASS, reason)
-
-
-#: The settings of the latest run, and what it knows of the files that it has seen.
-_latest: tuple[Settings, DefinitionFinder] | None = None
 
 
 class _Judge:
@@ -233,11 +227,7 @@ class _Judge:
         self, index: int, demands: Sequence[Demand], message: str, severity: Severity, confidence: Confidence
     ) -> Finding:
         image = self.load_set.modules[index].image
-        return Finding(
-            META.code,
-            META.name,
-            severity,
-            confidence,
+        return META.finding(
             message,
             self._remedy(image.path, demands),
             Location(image.path, demands[0][0]),
@@ -247,6 +237,8 @@ class _Judge:
                 "count": len(demands),
                 "chain": [self.load_set.modules[i].image.path for i in self.load_set.chain(index)],
             },
+            severity=severity,
+            confidence=confidence,
         )
 
     def _remedy(self, path: str, demands: Sequence[Demand]) -> str:

@@ -51,7 +51,7 @@ from __future__ import annotations
 from posixpath import dirname, relpath
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Libc, Location, Outcome, Severity, unique
+from linkcheck.model import Check, Finding, Libc, Location, Outcome, Severity, unique
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.long_lists import MOST_SHOWN, as_evidence, as_lines, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -84,11 +84,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             continue
         path = load_set.modules[unresolved.module].image.path
         origin = origin_entry(path, directory_of(unresolved))
-        yield Finding(
-            META.code,
-            META.name,
-            META.severity,
-            Confidence.HIGH,
+        yield META.finding(
             f"{path} needs {unresolved.needed}, which exists at {listed(shorten(unresolved.elsewhere))}, but no search "
             f"path of {path} leads there. Searched:" + as_lines(unresolved.directories) + cache_line(unresolved),
             "\n".join((*_give_search_path(path, origin), *_append_at_run_time(directories))),
@@ -115,11 +111,7 @@ def _other_loader(load_set: LoadSet, unresolved: Unresolved) -> Finding | None:
     if load_set.libc is not Libc.MUSL or not (name == "libc.so.6" or name.startswith("ld-linux")):
         return None
     path = load_set.modules[unresolved.module].image.path
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         f"{path} needs {name}, which is a part of glibc: the file is linked for glibc, and this process starts with "
         "musl's loader.",
         "Leave out --libc musl, so that a program for glibc is judged as glibc's; or build the file for musl.",

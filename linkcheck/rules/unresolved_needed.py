@@ -59,7 +59,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.search import NOT_TO_BE_OPENED
-from linkcheck.model import DLOPEN_PRIORITIES, Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.model import DLOPEN_PRIORITIES, Check, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.long_lists import as_evidence, as_lines, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -82,10 +82,11 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     if not load_set.unresolved and load_set.interpreter is None:
         count = len(load_set.modules)
         yield Check(META.code, load_set.root.path, Outcome.PASS, f"{counted(count, 'file')}, every DT_NEEDED found")
-    for index, note, module in load_set.noted():
-        if module is None and note.priority != DLOPEN_PRIORITIES[0]:
-            reason = f"may open {listed(note.sonames, 'or')}, which is not found and only {note.priority}"
-            yield Check(META.code, load_set.modules[index].image.path, Outcome.NOT_APPLICABLE, reason)
+    for module in load_set.modules:
+        for note, opened in zip(module.image.dlopen_notes, module.noted, strict=True):
+            if opened is None and note.priority != DLOPEN_PRIORITIES[0]:
+                reason = f"may open {listed(note.sonames, 'or')}, which is not found and only {note.priority}"
+                yield Check(META.code, module.image.path, Outcome.NOT_APPLICABLE, reason)
     for unresolved in load_set.unresolved:
         if unresolved.given_up:
             continue
@@ -128,11 +129,7 @@ def _judge_interpreter(load_set: LoadSet, interpreter: Unresolved, settings: Set
             f'    external = ["{wanted}"]',
         )
     )
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         message,
         remedy,
         Location(path, wanted),
@@ -155,11 +152,7 @@ def _not_searched(load_set: LoadSet, settings: Settings) -> Iterator[Check]:
 def _refused(load_set: LoadSet, unresolved: Unresolved) -> Finding:
     path = load_set.modules[unresolved.module].image.path
     attempt = unresolved.rejected[-1]
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         f"{path} opens {unresolved.needed}, and ld.so refuses {attempt.path}: it {attempt.reason}.",
         f"Link {attempt.path} without `-z nodlopen`, or link it to the program instead of opening it.",
         Location(path, unresolved.needed),
@@ -190,11 +183,7 @@ def _finding(load_set: LoadSet, unresolved: Unresolved, settings: Settings) -> F
         remedy = f"Correct the name, or the place: --dlopen and [[dlopen]] take a path, or a name that {path} opens."
     else:
         remedy = _ship_it(path, unresolved.needed, may_be_external=not _may_own_a_state(unresolved.needed, settings))
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         message,
         remedy,
         Location(path, unresolved.needed),

@@ -63,7 +63,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.versions import compare_versions
-from linkcheck.model import Check, Confidence, Finding, Libc, Location, Outcome, Severity, unique
+from linkcheck.model import Check, Finding, Libc, Location, Outcome, Severity, unique
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import chain_text, listed
@@ -163,11 +163,7 @@ def _counted(fault: VersionFault) -> str:
 def _finding(load_set: LoadSet, fault: VersionFault, severity: Severity, message: str, remedy: str) -> Finding:
     path = load_set.modules[fault.module].image.path
     provider = None if fault.provider is None else load_set.modules[fault.provider].image
-    return Finding(
-        META.code,
-        META.name,
-        severity,
-        Confidence.HIGH,
+    return META.finding(
         f"{path} {message}",
         remedy,
         Location(path, fault.versions[0]),
@@ -177,6 +173,7 @@ def _finding(load_set: LoadSet, fault: VersionFault, severity: Severity, message
             "missing": list(fault.versions),
             "defined": [] if provider is None else [v.name for v in provider.version_definitions if not v.base],
         },
+        severity=severity,
     )
 
 

@@ -46,7 +46,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line
+from linkcheck.model import Check, Location, Outcome, Severity, one_line
 from linkcheck.rules.engines import name_delegate, name_place, skip_program
 from linkcheck.rules.rule import Rule, RuleMeta
 
@@ -80,11 +80,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
             reason = f"{unread} could not be read, and may name the engine"
             yield Check(META.code, program.path, Outcome.UNKNOWN, reason)
         for engine in unused if not unread else ():
-            yield Finding(
-                code=META.code,
-                name=META.name,
-                severity=META.severity,
-                confidence=Confidence.HIGH,
+            yield META.finding(
                 message=f"No delegate names the engine {one_line(engine.name)}, {name_place(engine.place)}.",
                 remedy="Export again without it; when another program uses it, check that one together with this file.",
                 primary=Location(engine.place.path, engine.name),

@@ -75,7 +75,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
-from linkcheck.model import Confidence, Finding, Location, Severity
+from linkcheck.model import Finding, Location, Severity
 from linkcheck.policy.file_patterns import means_file
 from linkcheck.policy.symbols import is_pattern, matching_imports
 from linkcheck.rules.ownership import needs_any, owner_modules, plays, private_symbols, state_of, uses_any
@@ -110,11 +110,7 @@ def check_policy(use: PolicyUse, settings: Settings) -> Iterator[Finding]:
 
 
 def _finding(table: str, name: str, source: str, why: str) -> Finding:
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         f"the [[{table}]] “{name}” {why}",
         _REMEDY.format(option=f"--ignore {META.code}"),
         Location(source),

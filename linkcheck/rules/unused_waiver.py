@@ -67,7 +67,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Confidence, Finding, Location, Severity
+from linkcheck.model import Finding, Location, Severity
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import waiver_evidence, waiver_text
 
@@ -89,11 +89,7 @@ META = RuleMeta(
 def check_policy(use: PolicyUse, settings: Settings) -> Iterator[Finding]:
     """Yield a finding for each waiver that accepted nothing; `settings` do not matter."""
     for waiver in use.unused:
-        yield Finding(
-            META.code,
-            META.name,
-            META.severity,
-            Confidence.HIGH,
+        yield META.finding(
             f"{waiver_text(waiver)} accepts no finding of this run",
             "Remove the waiver if the fault is gone; otherwise correct its path or symbol.",
             Location(waiver.source),

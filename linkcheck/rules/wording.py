@@ -113,15 +113,7 @@ def waiver_text(waiver: Waiver) -> str:
 
 def waiver_evidence(waiver: Waiver) -> dict[str, Json]:
     """What the policy says in `waiver`."""
-    return {
-        "line": waiver.line,
-        "code": waiver.code,
-        "path": waiver.path,
-        "symbol": waiver.symbol,
-        "reason": waiver.reason,
-        "owner": waiver.owner,
-        "expires": waiver.expires.isoformat(),
-    }
+    return {"line": waiver.line, **waiver.terms}
 
 
 def library_path_line(*directories: str) -> str:

@@ -55,7 +55,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.os_abi import refusal
-from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity
+from linkcheck.model import Check, FileKind, Finding, Location, Outcome, Severity
 from linkcheck.rules.rule import Rule, RuleMeta
 
 if TYPE_CHECKING:
@@ -87,17 +87,15 @@ def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]
         yield _judge_system(identity.path, candidate.image)
     else:
         found, wanted = identity.target, candidate.wanted
-        yield Finding(
-            code=META.code,
-            name=META.name,
-            severity=META.severity,
-            confidence=Confidence.HIGH,
+        yield META.finding(
             message=(
                 f"{identity.path} was built for {found}, and {wanted} is wanted: a linker that finds it by -l skips "
                 "it and may take a static archive instead, and ld.so passes it over as if it were not there."
             ),
-            remedy=f"Take or build the library for {wanted.machine_name}; for a cross build, name the target machine "
-            "with --machine.",
+            remedy=(
+                f"Take or build the library for {wanted.machine_name}; for a cross build, name the target machine "
+                "with --machine."
+            ),
             primary=Location(identity.path),
             evidence={"found": str(found), "wanted": str(wanted)},
         )
@@ -116,11 +114,7 @@ def _judge_system(path: str, image: Image | None) -> RuleResult:
     reason = refusal(image.target.machine, image.os_abi, image.abi_version)
     if not reason:
         return Check(META.code, path, Outcome.PASS)
-    return Finding(
-        code=META.code,
-        name=META.name,
-        severity=META.severity,
-        confidence=Confidence.HIGH,
+    return META.finding(
         message=f"{path} is no library that ld.so of Linux loads: {reason}.",
         remedy="Take or build the library for Linux.",
         primary=Location(path),

@@ -53,7 +53,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
 from linkcheck.loader.lookup import finder_of
-from linkcheck.model import BindingKind, Check, Confidence, Finding, Location, Outcome, Severity, unique
+from linkcheck.model import BindingKind, Check, Finding, Location, Outcome, Severity, unique
 from linkcheck.rules.ownership import (
     defined_symbols,
     is_owner,
@@ -156,11 +156,7 @@ def _finding(load_set: LoadSet, state: State, settings: Settings, wrong: list[Bi
     symbols = unique(b.symbol for b in wrong)
     providers = dict.fromkeys(b.provider for b in wrong if b.provider is not None)
     chains = "".join(f"\n    {chain_text(load_set, index)}" for index in providers)
-    return Finding(
-        META.code,
-        META.name,
-        META.severity,
-        Confidence.HIGH,
+    return META.finding(
         f"{path} imports {shown(symbols, settings)}, and ld.so binds that to a file that does not own the "
         f"{state.name}; {owner_text(state)} does:{chains}{_after(consequence(state))}",
         link_remedy(state),

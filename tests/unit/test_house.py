@@ -208,7 +208,7 @@ each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: sour
 
 #: Part -> the parts it may import, for types or not. What is not listed here is checked by its own test below.
 MAY_KNOW: dict[str, frozenset[str]] = {
-    "model": frozenset(),
+    "model": frozenset({"model"}),
     "errors": frozenset({"model"}),
     "value": frozenset(),
     "choice": frozenset(),
@@ -223,10 +223,14 @@ MAY_KNOW: dict[str, frozenset[str]] = {
     "verification": frozenset({"bundle", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
     "scanning": frozenset({"verification", "rules", "inputs", "errors", "model"}),
     "running": frozenset({"verification", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
+    "prebuilt": frozenset({"rules", "inputs", "elf", "errors", "model", "policy"}),
+    "programs": frozenset({"rules", "errors", "executorch", "model", "policy"}),
+    "library_path": frozenset({"inputs", "elf", "errors", "loader", "model"}),
+    "reporting": frozenset({"rules", "model", "policy", "report"}),
     "api": frozenset(
         {
-            *("scanning", "verification", "rules", "inputs", "elf", "errors", "executorch", "loader", "model"),
-            *("policy", "report", "running"),
+            *("scanning", "verification", "running", "prebuilt", "programs", "library_path", "reporting", "report"),
+            *("rules", "inputs", "elf", "errors", "executorch", "loader", "model", "policy"),
         }
     ),
     "cli": frozenset({"linkcheck", "cli", "api", "policy", "report", "rules", "errors", "elf", "model"}),

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import weakref
+
 import pytest
 
+from linkcheck.policy.settings import Settings
 from linkcheck.rules import kept
-from linkcheck.rules.kept import keep_answers
+from linkcheck.rules.kept import keep_answers, memory_of
+from linkcheck.value import replace
 
 
 class Thing:
@@ -58,3 +62,14 @@ def test_answers_are_not_kept_without_bound(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(asked) == 4
     assert ask(things[0], things[0]) is things[0]
     assert len(asked) == 5, "the first answers were dropped when the fourth came"
+
+
+def test_settings_remember_for_themselves_and_no_others() -> None:
+    one, equal = Settings("a profile"), Settings("a profile")
+    kept_by_one = memory_of(one, Thing)
+    assert memory_of(one, Thing) is kept_by_one
+    assert memory_of(equal, Thing) is not kept_by_one
+    assert memory_of(replace(one), Thing) is not kept_by_one
+    gone = weakref.ref(kept_by_one)
+    del one, kept_by_one
+    assert gone() is None

@@ -1,0 +1,90 @@
+"""The words every part shares: images, load sets and outcomes, as frozen values. No I/O, no judgement."""
+
+from __future__ import annotations
+
+from linkcheck.model.files import EXECUTABLE_KINDS, IMAGE_KINDS, MACHINE_NAMES, FileIdentity, FileKind, Target
+from linkcheck.model.images import (
+    DF_1_NODEFLIB,
+    DF_1_PIE,
+    DF_SYMBOLIC,
+    DF_TEXTREL,
+    DLOPEN_PRIORITIES,
+    DlopenNote,
+    Image,
+    ThreadLocalSegment,
+    VersionNeed,
+)
+from linkcheck.model.listed_symbols import ListedSymbols
+from linkcheck.model.load_sets import (
+    Attempt,
+    Binding,
+    BindingKind,
+    FoundBy,
+    Libc,
+    LoadSet,
+    Module,
+    Opened,
+    Unresolved,
+    Verdict,
+)
+from linkcheck.model.names import one_line, unique
+from linkcheck.model.results import Check, Confidence, Finding, Json, Location, Outcome, RuleResult, Severity
+from linkcheck.model.symbols import (
+    Demand,
+    Symbol,
+    SymbolBinding,
+    SymbolTable,
+    SymbolType,
+    SymbolVersion,
+    Visibility,
+    is_exported,
+    is_imported,
+)
+
+__all__ = [
+    "DF_1_NODEFLIB",
+    "DF_1_PIE",
+    "DF_SYMBOLIC",
+    "DF_TEXTREL",
+    "DLOPEN_PRIORITIES",
+    "EXECUTABLE_KINDS",
+    "IMAGE_KINDS",
+    "MACHINE_NAMES",
+    "Attempt",
+    "Binding",
+    "BindingKind",
+    "Check",
+    "Confidence",
+    "Demand",
+    "DlopenNote",
+    "FileIdentity",
+    "FileKind",
+    "Finding",
+    "FoundBy",
+    "Image",
+    "Json",
+    "Libc",
+    "ListedSymbols",
+    "LoadSet",
+    "Location",
+    "Module",
+    "Opened",
+    "Outcome",
+    "RuleResult",
+    "Severity",
+    "Symbol",
+    "SymbolBinding",
+    "SymbolTable",
+    "SymbolType",
+    "SymbolVersion",
+    "Target",
+    "ThreadLocalSegment",
+    "Unresolved",
+    "Verdict",
+    "VersionNeed",
+    "Visibility",
+    "is_exported",
+    "is_imported",
+    "one_line",
+    "unique",
+]
