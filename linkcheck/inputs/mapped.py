@@ -15,7 +15,7 @@ from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileE
 from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Sequence, Set
 
     from linkcheck.elf.header import Segment
     from linkcheck.inputs.proc import Mapping, ProcessFacts
@@ -114,7 +114,7 @@ def _find_readable(facts: ProcessFacts, mapping: Mapping) -> str | None:
         return candidate
     if (mapping.path, mapping.marked_deleted) == (facts.program, facts.program_deleted):
         return f"{facts.place}/exe"
-    through = f"{facts.place}/map_files/{mapping.start:x}-{mapping.end:x}"
+    through = f"{facts.map_files}/{mapping.start:x}-{mapping.end:x}"
     # Following it takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN, also for one's own processes.
     return through if _stat(through) is not None else None
 
@@ -158,10 +158,22 @@ def _count_loads(path: str, mappings: Sequence[Mapping]) -> int:
         segments = [s for s in read_header(file).segments if s.type == PT_LOAD and s.file_size]
     if not segments:
         return 0
-    return sum(_is_loaded(bias, segments, mappings) for bias in set(_biases(segments[0], mappings)))
+    biases = set(_list_biases(segments[0], mappings))
+    code = [segment for segment in segments if segment.flags & PF_X]
+    if code:
+        # Code of the file lies where it belongs, as code.
+        executable = [mapping for mapping in mappings if mapping.is_code]
+        found: set[int] = set()
+        for segment in code:
+            found |= _find_fitting(segment, executable, biases)
+        return len(found)
+    # It has none (tables of data), so all of it has to lie there.
+    for segment in segments:
+        biases = _find_fitting(segment, mappings, biases)
+    return len(biases)
 
 
-def _biases(first: Segment, mappings: Sequence[Mapping]) -> Iterator[int]:
+def _list_biases(first: Segment, mappings: Sequence[Mapping]) -> Iterator[int]:
     """The differences between addresses in memory and in the file that the first segment's mappings allow."""
     page = os.sysconf("SC_PAGE_SIZE")
     offset, address = first.offset // page * page, first.address // page * page
@@ -170,16 +182,18 @@ def _biases(first: Segment, mappings: Sequence[Mapping]) -> Iterator[int]:
             yield mapping.start + offset - mapping.offset - address
 
 
-def _is_loaded(bias: int, segments: Sequence[Segment], mappings: Sequence[Mapping]) -> bool:
-    """Whether code of the file lies where it belongs, as code; or all of it, when it has none (tables of data)."""
-    code = [segment for segment in segments if segment.flags & PF_X]
-    if code:
-        return any(_lies(segment, bias, mapping) and mapping.is_code for segment in code for mapping in mappings)
-    return all(any(_lies(segment, bias, mapping) for mapping in mappings) for segment in segments)
+def _find_fitting(segment: Segment, mappings: Sequence[Mapping], biases: Set[int]) -> set[int]:
+    """Those of `biases` with which some of `mappings` holds a part of `segment` at its address.
 
-
-def _lies(segment: Segment, bias: int, mapping: Mapping) -> bool:
-    """Whether `mapping` holds a part of `segment` at its address."""
-    start = segment.address + bias
-    overlaps = mapping.start < start + segment.file_size and start < mapping.end
-    return overlaps and mapping.is_private and mapping.offset - mapping.start == segment.offset - start
+    A mapping allows a segment one bias only, so each is looked at once: a process may map a file thousands of times.
+    """
+    found = set()
+    for mapping in mappings:
+        overlaps = (
+            mapping.offset < segment.offset + segment.file_size
+            and segment.offset < mapping.offset + mapping.end - mapping.start
+        )
+        bias = mapping.start - mapping.offset + segment.offset - segment.address
+        if overlaps and mapping.is_private and bias in biases:
+            found.add(bias)
+    return found

@@ -7,6 +7,7 @@ calls read access: the same user, or CAP_SYS_PTRACE. Nothing needs the right to 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import ProcessError
@@ -66,36 +67,25 @@ class ProcessFacts(Value):
     environment: dict[str, str]
     #: Clock ticks after boot (field 22 of /proc/PID/stat): with the number, what tells a process from its successor.
     start_time: int
-
-    @property
-    def renumbered(self) -> frozenset[tuple[int, int]]:
-        """Devices on which stat(2) has other inode numbers than /proc/PID/maps: overlayfs before Linux 6.8.
-
-        The program shows it, which both name. There a path is believed unless it is marked as deleted.
-        """
-        return frozenset(
-            mapping.device
-            for mapping in self.mappings
-            if mapping.path == self.program
-            and not (mapping.marked_deleted or self.program_deleted)
-            and mapping.inode != self.program_file[1]
-        )
+    #: Where all this was read: /proc/PID, or /proc/PID/task/TID when the first thread has ended and others live.
+    place: str
+    #: Devices on which stat(2) has other inode numbers than /proc/PID/maps: overlayfs before Linux 6.8. The program
+    #: shows it, which both name. There a path is believed unless it is marked as deleted.
+    renumbered: frozenset[tuple[int, int]]
+    #: stat(2) and /proc/PID/maps call the program's file system the same: on overlayfs and btrfs they may not.
+    agrees_on_devices: bool
 
     def names_device(self, device: tuple[int, int]) -> bool:
         """Whether stat(2) calls the file system that /proc/PID/maps calls `device` the same, so that they compare.
 
-        The program shows whether they agree at all: on overlayfs and btrfs they may not. Numbers without a block device
-        (major 0), as btrfs has, are believed of the program's own file system only.
+        Numbers without a block device (major 0), as btrfs has, are believed of the program's own file system only.
         """
-        number = self.program_file[0]
-        own = (os.major(number), os.minor(number))
-        agree = any(mapping.path == self.program and mapping.device == own for mapping in self.mappings)
-        return agree and (device == own or device[0] != 0)
+        return self.agrees_on_devices and (device == _split_number(self.program_file[0]) or device[0] != 0)
 
     @property
-    def place(self) -> str:
-        """Its directory in /proc."""
-        return f"/proc/{self.pid}"
+    def map_files(self) -> str:
+        """The directory with a link to each mapped file. Only /proc/TID has it, with the same, and not task/TID."""
+        return f"/proc/{self.place.rpartition('/')[2]}/map_files"
 
 
 def read_process(pid: int) -> ProcessFacts:
@@ -103,16 +93,16 @@ def read_process(pid: int) -> ProcessFacts:
 
     Raises ProcessError when there is no such process, when it has no memory of its own, or when it may not be read.
     """
-    place = f"/proc/{pid}"
-    state, flags, start_time = _read_stat(pid)
+    _, flags, start_time = _read_stat(pid)
     if flags & _KERNEL_THREAD:
         raise ProcessError(pid, "is a thread of the kernel, which maps no files")
-    if state in _DEAD:
+    place = _find_living(pid)
+    if place is None:
         raise ProcessError(pid, "has ended (a zombie: its parent has not asked for its status), so it maps no files")
     try:
         with open(f"{place}/maps", "rb") as stream:
             mappings = tuple(parse_maps(stream.read()))
-        program = os.readlink(f"{place}/exe")
+        link = os.readlink(f"{place}/exe")
         status = os.stat(f"{place}/exe")
         with open(f"{place}/environ", "rb") as stream:
             environment = parse_environment(stream.read())
@@ -123,28 +113,34 @@ def read_process(pid: int) -> ProcessFacts:
         _explain(pid, error, start_time)
     if not mappings:
         _explain(pid, ProcessLookupError(), start_time)
+    program_deleted = link.endswith(_DELETED)
+    program = link.removesuffix(_DELETED)
     return ProcessFacts(
         pid,
         mappings,
-        program.removesuffix(_DELETED),
-        program.endswith(_DELETED),
+        program,
+        program_deleted,
         (status.st_dev, status.st_ino),
         root,
         foreign_mounts,
         working_directory,
         environment,
         start_time,
+        place,
+        frozenset() if program_deleted else _find_renumbered(mappings, program, status.st_ino),
+        any(m.path == program and m.device == _split_number(status.st_dev) for m in mappings),
     )
 
 
 def check_unchanged(facts: ProcessFacts) -> None:
     """Raise ProcessError unless the process still runs the same program: what was read since would be another's."""
     try:
-        state, _, start_time = _read_stat(facts.pid)
-        status = os.stat(f"{facts.place}/exe")
+        start_time = _read_stat(facts.pid)[2]
+        # Not where it was read: that thread may have ended since, and others live on.
+        status = os.stat(f"{_find_living(facts.pid)}/exe")
     except (ProcessError, OSError):
         raise ProcessError(facts.pid, _ENDED) from None
-    if start_time != facts.start_time or state in _DEAD:
+    if start_time != facts.start_time:
         raise ProcessError(facts.pid, _ENDED)
     if (status.st_dev, status.st_ino) != facts.program_file:
         raise ProcessError(facts.pid, "started another program (exec) while it was read")
@@ -189,14 +185,45 @@ def parse_environment(data: bytes) -> dict[str, str]:
 def _read_stat(pid: int) -> tuple[str, int, int]:
     """State, flags and start time of the process; ProcessError when there is none."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stream:
-            # The name of the program stands in parentheses and may hold blanks and parentheses.
-            fields = stream.read().rpartition(b")")[2].split()
+        return _parse_stat(f"/proc/{pid}")
     except (FileNotFoundError, ProcessLookupError):
         raise ProcessError(pid, "there is no such process, or /proc hides it") from None
     except OSError as error:
         raise ProcessError(pid, f"cannot be read: {error.strerror or error}") from error
+
+
+def _parse_stat(place: str) -> tuple[str, int, int]:
+    with open(f"{place}/stat", "rb") as stream:
+        # The name of the program stands in parentheses and may hold blanks and parentheses.
+        fields = stream.read().rpartition(b")")[2].split()
     return fields[0].decode("ascii"), int(fields[6]), int(fields[19])
+
+
+def _find_living(pid: int) -> str | None:
+    """The directory in /proc that shows the memory of the process: its own, or of a thread that outlives the first.
+
+    A first thread that has called pthread_exit is a zombie until all others end, and shows no memory (man 3
+    pthread_exit; kernel/exit.c delay_group_leader). None when no thread lives, or no process is there.
+    """
+    place = f"/proc/{pid}"
+    with suppress(OSError):
+        if _parse_stat(place)[0] not in _DEAD:
+            return place
+        for thread in sorted(map(int, os.listdir(f"{place}/task"))):  # an old thread is the last to end
+            with suppress(OSError):
+                if _parse_stat(f"{place}/task/{thread}")[0] not in _DEAD:
+                    return f"{place}/task/{thread}"
+    return None
+
+
+def _find_renumbered(mappings: tuple[Mapping, ...], program: str, inode: int) -> frozenset[tuple[int, int]]:
+    """See ProcessFacts.renumbered; `inode` is what stat(2) says of `program`."""
+    own = (mapping for mapping in mappings if mapping.path == program and not mapping.marked_deleted)
+    return frozenset(mapping.device for mapping in own if mapping.inode != inode)
+
+
+def _split_number(device: int) -> tuple[int, int]:
+    return os.major(device), os.minor(device)
 
 
 def _find_root(place: str, foreign_mounts: bool) -> str:
@@ -217,8 +244,7 @@ def _explain(pid: int, error: OSError, start_time: int) -> NoReturn:
         )
         raise ProcessError(pid, reason) from error
     if isinstance(error, (FileNotFoundError, ProcessLookupError)):
-        state, _, now = _read_stat(pid)
-        if now != start_time or state in _DEAD:
+        if _read_stat(pid)[2] != start_time or _find_living(pid) is None:
             raise ProcessError(pid, _ENDED) from error
         raise ProcessError(pid, "has no program in memory (it is just being started, or ends)") from error
     raise ProcessError(pid, f"cannot be read: {error.strerror or error}") from error

@@ -249,6 +249,8 @@ class Loading:
                     result.rejected,
                     given_up=result.given_up,
                     cache_fault=result.cache_fault,
+                    special=special,
+                    loaded=len(self.entries),
                 )
             )
             return None

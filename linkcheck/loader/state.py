@@ -32,6 +32,8 @@ class Judgement(Value):
     fixed: tuple[int, ...] = ()
     #: Why uses that all end up in one file may reach two variables all the same; the verdict is then UNKNOWN.
     doubt: str = ""
+    #: UNKNOWN only because a file is missing: everything else was seen.
+    incomplete: bool = False
 
     @property
     def providers(self) -> tuple[int, ...]:
@@ -68,7 +70,8 @@ def judge_state(load_set: LoadSet, symbols: Collection[str], *, hidden: bool = T
         return replace(judgement, verdict=Verdict.UNKNOWN, reason=doubt, doubt=doubt)
     if judgement.verdict is Verdict.ABSENT and load_set.unresolved:
         missing = ", ".join(dict.fromkeys(unresolved.needed for unresolved in load_set.unresolved))
-        return Judgement(Verdict.UNKNOWN, found, f"not found, and it may define them: {missing}")
+        reason = f"not found, and it may define them: {missing}"
+        return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason, incomplete=True)
     return judgement
 
 

@@ -76,6 +76,10 @@ class Unresolved(Value):
     given_up: str = ""
     #: The path of ld.so.cache and why nothing can be looked up in it, or "": ld.so passes over such a cache.
     cache_fault: str = ""
+    #: Who asks when no DT_NEEDED does: FoundBy.PRELOAD or FoundBy.DLOPEN.
+    special: FoundBy | None = None
+    #: How many modules had been loaded when it was asked for.
+    loaded: int = 0
 
 
 class Libc(Choice):

@@ -49,9 +49,9 @@ for a backend's library.
 ## What it cannot see
 
 A library that is judged on its own, without its program: what the program provides is not known there. What an
-unresolved library would define, or a library behind a filter (DT_FILTER, DT_AUXILIARY), or a file whose symbol table
-cannot be seen: then the answer is `unknown`. So it is where only a library that a running process has opened defines
-the symbols, perhaps with RTLD_GLOBAL (`linkcheck live`).
+unresolved library would define, for the files whose search it would be in, or a library behind a filter (DT_FILTER,
+DT_AUXILIARY), or a file whose symbol table cannot be seen: then the answer is `unknown`. So it is where only a library
+that a running process has opened defines the symbols, perhaps with RTLD_GLOBAL (`linkcheck live`).
 
 Whether a file that can register backends, and has an id in it, registers that one: a mere mention of the id counts as
 registered. Ids that are put together at run time. What a file with a copy of the runtime registers that was hidden and
@@ -65,10 +65,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkcheck.loader.missing import find_rivals
 from linkcheck.model import BindingKind, Check, Location, Outcome, Severity, Verdict
 from linkcheck.rules.ownership import judge_copies, judge_copies_if_global, missing_libraries, owner_modules
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, link_remedy, listed, shown
+from linkcheck.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,13 +112,16 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
         if judgement.verdict is Verdict.ONE:
             yield Check(META.code, subject, Outcome.PASS, f"every import of the {state.name} finds a definition")
         return
-    if missing := missing_libraries(load_set, settings):
-        names = listed(sorted({u.needed for u in missing}))
+    missing = missing_libraries(load_set, settings)
+    rivals = find_rivals(replace(load_set, unresolved=missing), unbound) if missing else {}
+    if rivals:
+        names = listed(sorted({u.needed for some in rivals.values() for u in some}))
         yield Check(META.code, subject, Outcome.UNKNOWN, f"{names} not found, and it may define the {state.name}")
+    if judgement.verdict is Verdict.UNKNOWN and not judgement.incomplete:
+        if not rivals:
+            yield Check(META.code, subject, Outcome.UNKNOWN, judgement.reason)
         return
-    if judgement.verdict is Verdict.UNKNOWN:
-        yield Check(META.code, subject, Outcome.UNKNOWN, judgement.reason)
-        return
+    unbound = [b for b in unbound if b.module not in rivals]
     widest = _list_unbound(judge_copies_if_global(state, load_set, settings))
     certain = {(b.module, b.symbol) for b in widest}
     for index in dict.fromkeys(b.module for b in unbound):

@@ -42,8 +42,10 @@ $ linkcheck verify runner
 ## What it cannot see
 
 An import that nobody defines is LC304's and LC402's. While a library is missing (LC202 names it), an import that is
-bound to the owner may yet be bound to the missing file, and it is `unknown`; so it is when a file that ld.so would look
-into has symbols that cannot be seen, with a filter (DT_FILTER, DT_AUXILIARY) in the process, and
+bound to the owner may yet be bound to the missing file, and it is `unknown` where that would come before the owner in
+the order of the search; what would come after it takes nothing, unless the symbol is STB_GNU_UNIQUE. So is an import
+that another file answers while an owner is missing that would come before that file. It is `unknown`, too, when a file
+that ld.so would look into has symbols that cannot be seen, with a filter (DT_FILTER, DT_AUXILIARY) in the process, and
 where it hangs on whether a process that runs has opened a library with RTLD_GLOBAL (`linkcheck live`).
 """
 
@@ -53,7 +55,9 @@ from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
 from linkcheck.loader.lookup import finder_of
+from linkcheck.loader.missing import find_rivals
 from linkcheck.model import BindingKind, Check, Finding, Location, Outcome, Severity, unique
+from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.ownership import (
     defined_symbols,
     is_owner,
@@ -66,12 +70,13 @@ from linkcheck.rules.ownership import (
 )
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, consequence, link_remedy, listed, owner_text, shown
+from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from linkcheck.loader.state import Judgement
-    from linkcheck.model import Binding, LoadSet, RuleResult
+    from linkcheck.model import Binding, LoadSet, RuleResult, Unresolved
     from linkcheck.policy.settings import Settings, State
 
 META = RuleMeta(
@@ -96,6 +101,8 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
         defined_symbols(load_set.modules[index].image, state) for index in owner_modules(state, load_set)
     )
     widest = judge_copies_if_global(state, load_set, settings)
+    missing = missing_libraries(load_set, settings)
+    rivals = find_rivals(replace(load_set, unresolved=missing), bound) if missing else {}
     for index in _list_modules(bound):
         path = load_set.modules[index].image.path
         wrong = _list_wrong(index, judgement, state, load_set)
@@ -108,24 +115,35 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
             reason = f"whether its imports of the {state.name} are bound to the owner hangs on {SCOPE_OF_OPENED}"
             yield Check(META.code, path, Outcome.UNKNOWN, reason)
         elif wrong:
-            yield _finding(load_set, state, settings, wrong)
-        elif doubt := _find_doubt(index, state, load_set, settings):
+            if lost := [u for u in rivals.get(index, ()) if matches_any(u.needed.rpartition("/")[2], state.owner)]:
+                reason = f"{_names(lost)} not found, and it may be the owner that its imports of the {state.name} get"
+                yield Check(META.code, path, Outcome.UNKNOWN, reason)
+            else:
+                yield _finding(load_set, state, settings, wrong)
+        elif doubt := _find_doubt([b for b in bound if b.module == index], load_set):
             yield Check(META.code, path, Outcome.UNKNOWN, doubt)
+        elif index in rivals:
+            reason = f"{_names(rivals[index])} not found, and it may define the {state.name} before the owner does"
+            yield Check(META.code, path, Outcome.UNKNOWN, reason)
         else:
             yield Check(META.code, path, Outcome.PASS, f"its imports of the {state.name} are bound to the owner")
 
 
-def _find_doubt(index: int, state: State, load_set: LoadSet, settings: Settings) -> str:
-    """Why module `index` may yet be bound to a file that nobody has seen, or an empty text."""
+def _find_doubt(bindings: list[Binding], load_set: LoadSet) -> str:
+    """Why `bindings`, which are of one module, may lead to a definition that cannot be seen, or an empty text."""
+    if all(module.image.symbols.unseen is None for module in load_set.modules):
+        return ""
     scopes = finder_of(load_set).list_scopes(load_set)
-    for other in next((scope.modules for scope in scopes if scope.module == index), ()):
+    search = next((scope.modules for scope in scopes if scope.module == bindings[0].module), ())
+    for other in search:
         image = load_set.modules[other].image
         if image.symbols.unseen is not None:
             return f"{image.path}: {image.symbols.unseen}"
-    if missing := missing_libraries(load_set, settings):
-        names = listed(sorted({u.needed for u in missing}))
-        return f"{names} not found, and it may define the {state.name} before the owner does"
     return ""
+
+
+def _names(missing: Sequence[Unresolved]) -> str:
+    return listed(sorted({unresolved.needed for unresolved in missing}))
 
 
 def _list_modules(bindings: list[Binding]) -> tuple[int, ...]:

@@ -146,3 +146,18 @@ def test_an_owner_behind_a_missing_library_may_not_be_what_the_import_gets(tmp_p
     report = verify([program], settings=settings)
     assert report.outcome is ReportOutcome.COULD_NOT_CHECK
     assert "libgone.so not found" in report.unknown[0].reason
+
+
+def test_an_owner_before_a_missing_library_is_what_the_import_gets(tmp_path: Path) -> None:
+    gone, owner = tmp_path / "libgone.so", tmp_path / "libs.so"
+    for library, value in ((gone, 1), (owner, 0)):
+        source = f"int s_get(void) {{ return {value}; }}"
+        _compile(library, "-shared", "-nostdlib", f"-Wl,-soname,{library.name}", source=source)
+    flags = ("-Wl,--no-as-needed", str(owner), str(gone), "-Wl,-rpath,$ORIGIN")
+    program = _compile(tmp_path / "program", *flags, source="int s_get(void); int main(void) { return s_get(); }")
+    state = '[[state]]\nname = "s"\nowner = ["libs.so"]\nsymbols = ["s_get"]\n'
+    settings = _settings(tmp_path, state, select=("LC303",))
+    assert subprocess.run([program], check=False).returncode == 0  # ld.so's own answer, while both are there
+    gone.unlink()
+    report = verify([program], settings=settings)
+    assert [check.outcome for check in report.checks] == [Outcome.PASS]

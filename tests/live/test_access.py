@@ -271,6 +271,54 @@ def test_a_zombie(capfd: pytest.CaptureFixture[str]) -> None:
         assert refused(capfd, process.pid).startswith("has ended (a zombie")
 
 
+def wait_for_zombie(pid: int) -> None:
+    """Until the kernel shows the first thread of `pid` as ended, which is a moment after others know it."""
+    for _ in range(500):
+        if Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"Z":
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"the first thread of {pid} never ended")
+
+
+@pytest.mark.parametrize("deleted", [False, True], ids=["as it was", "deleted"])
+def test_a_process_that_outlives_its_first_thread(shop: LiveShop, ask: Ask, deleted: bool) -> None:
+    owner = shop.library("libstate.so", STATE)
+    host = shop.host("host", "-DUSES_STATE", "-DOUTLIVED", "-pthread", owner)
+    plugin = shop.library("plugin.so", USER, shop.library("libbad.so", STATE))
+    with shop.running(host, f"l:{plugin}") as told:
+        wait_for_zombie(told.pid)
+        assert Path(f"/proc/{told.pid}/maps").read_text() == ""
+        if deleted:
+            needs_map_files(int(max(os.listdir(f"/proc/{told.pid}/task"), key=int)))
+            for path in (host, plugin, owner):
+                path.unlink()
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert len(told.states) == 1  # the host's copy comes first for the plug-in, too
+    (finding,) = [finding for finding in answer.findings if finding["code"] == "LC401"]
+    mark = " (deleted)" if deleted else ""
+    assert finding["evidence"]["copies"] == [f"{owner}{mark}", f"{shop.base}/libbad.so"]
+
+
+def test_a_process_is_unchanged_as_long_as_a_thread_of_it_lives(shop: LiveShop) -> None:
+    host = shop.host("host", "-DOUTLIVED", "-pthread")
+    with shop.running(host) as told:
+        wait_for_zombie(told.pid)
+        facts = read_process(told.pid)
+        assert facts.place.startswith(f"/proc/{told.pid}/task/")
+        check_unchanged(facts)
+        # It was read while its first thread lived.
+        check_unchanged(replace(facts, place=f"/proc/{told.pid}"))
+    with pytest.raises(ProcessError, match=f"process {told.pid}: ended while it was read"):
+        check_unchanged(facts)
+
+
+def test_a_zombie_that_had_several_threads(shop: LiveShop, capfd: pytest.CaptureFixture[str]) -> None:
+    host = shop.host("host", "-DOUTLIVED", "-pthread")
+    with subprocess.Popen([host], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert refused(capfd, process.pid).startswith("has ended (a zombie")
+
+
 def threads_of_the_kernel() -> Iterator[int]:
     for name in os.listdir("/proc"):
         if name.isdigit():

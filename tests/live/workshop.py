@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 NOBODY = 65534
 
-#: `host l:PATH g:PATH m:PATH d:PATH` opens PATH locally, globally, in a new namespace, or maps it as data.
+#: `host l:PATH g:PATH m:PATH d:PATH` opens PATH locally, globally, in a new namespace, or maps it as data; `n:PATH` and
+#: `x:PATH` map its first page MANY times, to be read or to be run. With OUTLIVED its first thread ends before it waits.
 HOST = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -39,6 +40,22 @@ static int tell(struct dl_phdr_info *info, size_t size, void *data) {
 void *state_get(void);
 #endif
 
+#ifdef OUTLIVED
+#include <pthread.h>
+static void *wait_for_end(void *first) {
+    pthread_join(*(pthread_t *)first, 0);
+    puts("ready");
+    fflush(stdout);
+    char one;
+    read(0, &one, 1);
+    return 0;
+}
+#endif
+
+#ifndef MANY
+#define MANY 1
+#endif
+
 int main(int count, char **words) {
     for (int i = 1; i < count; i++) {
         const char *path = words[i] + 2;
@@ -46,6 +63,14 @@ int main(int count, char **words) {
             int file = open(path, O_RDONLY);
             mmap(0, 4096, PROT_READ, MAP_PRIVATE, file, 0);
             mmap(0, 8192, PROT_READ, MAP_SHARED, file, 0);
+            close(file);
+            continue;
+        }
+        if (words[i][0] == 'n' || words[i][0] == 'x') {
+            int file = open(path, O_RDONLY);
+            int rights = PROT_READ | (words[i][0] == 'x' ? PROT_EXEC : 0);
+            for (int left = MANY; left; left--)
+                if (mmap(0, 4096, rights, MAP_PRIVATE, file, 0) == MAP_FAILED) printf("error mmap\\n");
             close(file);
             continue;
         }
@@ -59,6 +84,12 @@ int main(int count, char **words) {
     printf("state %p\\n", state_get());
 #endif
     dl_iterate_phdr(tell, 0);
+#ifdef OUTLIVED
+    static pthread_t first, other;
+    first = pthread_self();
+    pthread_create(&other, 0, wait_for_end, &first);
+    pthread_exit(0);
+#endif
     puts("ready");
     fflush(stdout);
     char one;

@@ -82,7 +82,15 @@ class MuslLoading(Loading):
             result = self.settle(name, result)
         if isinstance(result, Missing):
             self.unresolved.append(
-                Unresolved(requester.index, name, result.directories, result.rejected, given_up=result.given_up)
+                Unresolved(
+                    requester.index,
+                    name,
+                    result.directories,
+                    result.rejected,
+                    given_up=result.given_up,
+                    special=special,
+                    loaded=len(self.entries),
+                )
             )
             return None
         image = result.image

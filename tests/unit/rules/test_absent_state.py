@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from linkcheck.executorch.facts import Delegate, Place, ProgramFile, ProgramKind
-from linkcheck.model import Confidence, FileKind, ListedSymbols, Outcome, Severity, SymbolBinding
+from linkcheck.model import Confidence, FileKind, ListedSymbols, Outcome, Severity, SymbolBinding, Unresolved
 from linkcheck.rules.absent_state import check, check_bundle
 from linkcheck.rules.rule import Bundle, Names
 from tests.unit.rules.worlds import (
@@ -94,6 +94,19 @@ def test_cannot_see_what_a_missing_library_defines() -> None:
     assert checks(check(world, STREAM_ONLY)) == [
         ("bin/runner", Outcome.UNKNOWN, "libother.so not found, and it may define the caller stream")
     ]
+
+
+def test_finds_what_a_library_that_is_missing_elsewhere_cannot_define() -> None:
+    """What comes with a plug-in that is opened later, locally, is in no search of an earlier one."""
+    other = image("lib/e.so", soname="libe.so", needed=("libgone.so",))
+    world = load_set(runner(needed=(), imports=()), dlopened=(DELEGATE, other))
+    gone = Unresolved(2, "libgone.so", ("lib",), loaded=3)
+    finding = only_finding(check(replace(world, unresolved=(gone,)), STREAM_ONLY))
+    assert finding.primary.path == "lib/d.so"
+    before = load_set(runner(needed=(), imports=()), dlopened=(other, DELEGATE))
+    gone = replace(gone, module=1, loaded=2)
+    [(_, outcome, _)] = checks(check(replace(before, unresolved=(gone,)), STREAM_ONLY))
+    assert outcome is Outcome.UNKNOWN
 
 
 # ---------------------------------------------------------------- backends of programs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from linkcheck.model import Outcome, Severity
+from linkcheck.model import Outcome, Severity, Unresolved
 from linkcheck.rules.wrong_provider import check
 from tests.unit.rules.worlds import (
     ACCESSOR,
@@ -75,6 +75,25 @@ def test_does_not_pass_while_a_library_is_missing() -> None:
     external = replace(STREAM_ONLY, external=("libgone.so",))
     [(_, outcome, _)] = checks(check(world, external))
     assert outcome is Outcome.PASS
+
+
+def test_passes_an_import_that_a_missing_library_behind_the_owner_cannot_take() -> None:
+    world = load_set(runner(needed=(OWNER, "libgone.so")), owner(), missing=("libgone.so",))
+    assert [outcome for _, outcome, _ in checks(check(world, STREAM_ONLY))] == [Outcome.PASS]
+
+
+def test_does_not_blame_the_one_behind_a_missing_owner() -> None:
+    world = load_set(runner(needed=(OWNER, "libother.so")), OTHER, missing=(OWNER,))
+    reason = f"{OWNER} not found, and it may be the owner that its imports of the caller stream get"
+    assert checks(check(world, STREAM_ONLY)) == [("bin/runner", Outcome.UNKNOWN, reason)]
+    before = load_set(runner(needed=("libother.so", OWNER)), OTHER, missing=(OWNER,))
+    only_finding(check(before, STREAM_ONLY))
+
+
+def test_does_not_pass_while_nobody_knows_where_the_unseen_file_stands() -> None:
+    mapped = Unresolved(0, "/opt/libgone.so (deleted)", ())
+    world = load_set(runner(needed=(OWNER,)), owner(), unresolved=(mapped,))
+    assert [outcome for _, outcome, _ in checks(check(world, STREAM_ONLY))] == [Outcome.UNKNOWN]
 
 
 def test_finds_a_wrong_provider_whatever_is_missing() -> None:

@@ -1,0 +1,158 @@
+"""Where the libraries that were not found would stand in the order of a search, and whose definitions they come before.
+
+It knows of no definition in them. A missing library can take an import only from where it stands on: what it needs is
+loaded after it, so nothing of that comes before a file that is before it. It may need a file that is opened later, too,
+which is then relocated earlier and looks into the scope of who brought it.
+Source: as of scope.py, and glibc elf/dl-lookup.c (do_lookup_unique).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.model import FoundBy, Libc, SymbolBinding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from linkcheck.model import Binding, LoadSet, Unresolved
+
+
+def find_rivals(load_set: LoadSet, bindings: Iterable[Binding]) -> dict[int, tuple[Unresolved, ...]]:
+    """Module -> the missing libraries of which a definition could take one of its uses among `bindings`, if any.
+
+    They come before the provider in a search; of what has no provider, anywhere in it. `bindings` are imports. Raises
+    what SymbolTable.exported raises.
+    """
+    if not load_set.unresolved:
+        return {}
+    searches = _Searches(load_set)
+    found: dict[int, set[int]] = {}
+    for binding in bindings:
+        found.setdefault(binding.module, set()).update(searches.find(binding))
+    return {
+        module: tuple(load_set.unresolved[~item] for item in sorted(items, reverse=True))
+        for module, items in found.items()
+        if items
+    }
+
+
+class _Searches:
+    """What would be searched for each module if nothing were missing.
+
+    An item of a search is the index of a module, or the complement (~) of an index into LoadSet.unresolved.
+    """
+
+    def __init__(self, load_set: LoadSet) -> None:
+        self._load_set = load_set
+        #: Module and DT_NEEDED -> the item that stands for it.
+        self._slots: dict[tuple[int, str], int] = {}
+        #: Items whose place nobody knows, such as a file that is mapped and cannot be read.
+        self._unplaced: list[int] = []
+        preloads: list[tuple[int, bool, int]] = [
+            (index, True, index) for index, module in enumerate(load_set.modules) if module.found_by is FoundBy.PRELOAD
+        ]
+        opened: list[tuple[int, int]] = []
+        for index, unresolved in enumerate(load_set.unresolved):
+            if unresolved.special is FoundBy.PRELOAD:
+                preloads.append((unresolved.loaded, False, ~index))
+            elif unresolved.special is FoundBy.DLOPEN:
+                opened.append((unresolved.loaded, ~index))
+            elif self._lacks(unresolved):
+                self._slots[unresolved.module, unresolved.needed] = ~index
+            else:
+                self._unplaced.append(~index)
+        self._starting = self._list([0, *(item for _, _, item in sorted(preloads))])
+        #: Module -> what is searched for it.
+        self._own: dict[int, Sequence[int]] = {item: self._starting for item in self._starting if item >= 0}
+        #: Module -> what would be searched for it if something missing needed it, and so brought it earlier.
+        self._earlier: dict[int, tuple[Sequence[int], ...]] = {}
+        self._add_opened(sorted(opened, reverse=True))
+
+    def _lacks(self, unresolved: Unresolved) -> bool:
+        module = self._load_set.modules[unresolved.module]
+        pairs = zip(module.image.needed, module.dependencies)  # noqa: B905 - what nobody loaded has no dependencies
+        return any(found is None and needed == unresolved.needed for needed, found in pairs)
+
+    def _list(self, roots: Sequence[int]) -> list[int]:
+        """As scope.search_list, with what is missing."""
+        found = list(roots)
+        listed = set(found)
+        for index in found:
+            if index < 0:
+                continue
+            module = self._load_set.modules[index]
+            for needed, dependency in zip(module.image.needed, module.dependencies):  # noqa: B905 - as above
+                item = self._slots.get((index, needed)) if dependency is None else dependency
+                if item is not None and item not in listed:  # None: what is declared external
+                    listed.add(item)
+                    found.append(item)
+        return found
+
+    def _add_opened(self, missing: list[tuple[int, int]]) -> None:
+        """Follow the dlopens in turn; `missing` are those that failed, the first one last."""
+        deepbind_counts = self._load_set.libc is not Libc.MUSL
+        global_scope = list(self._starting)
+        lists = [self._starting] if _has_missing(self._starting) else []
+        for opened in self._load_set.opened:
+            local = self._list([opened.module])
+            new = [item for item in local if item >= 0 and item not in self._own]
+            while new and missing and missing[-1][0] <= min(new):
+                # Nobody says whether with RTLD_GLOBAL; either way it comes after what was global then.
+                lists.append([*global_scope, missing.pop()[1]])
+            first, second = (local, global_scope) if opened.deepbind and deepbind_counts else (global_scope, local)
+            search = list(dict.fromkeys((*first, *second)))
+            self._own.update(dict.fromkeys(new, search))
+            self._earlier.update(dict.fromkeys(new, tuple(lists)))
+            if _has_missing(local):
+                lists.append(search)
+            if opened.global_:
+                global_scope += [item for item in local if item not in global_scope]
+
+    def find(self, binding: Binding) -> set[int]:
+        """The items for missing libraries that could take the use."""
+        if binding.module not in self._own or (
+            self._load_set.observed and self._own[binding.module] is not self._starting
+        ):
+            return {~index for index in range(len(self._load_set.unresolved))}  # in which order, nobody has seen
+        # Who uses the copy that a program holds of an object uses what the program found.
+        module, provider = binding.module, binding.provider
+        if binding.copy_of is not None:
+            module, provider = 0, binding.copy_of
+        found = set(self._unplaced)
+        if self._is_unique(provider, binding.symbol):
+            # The first one relocated decides for all, and with DT_SYMBOLIC that looks into itself first.
+            for search in (self._own[module], *self._earlier.get(module, ())):
+                found.update(item for item in search if item < 0)
+            return found
+        found.update(_take_missing(self._own[module], provider))
+        for search in self._earlier.get(module, ()):
+            before = search[: search.index(provider)] if provider in search else search
+            if provider is not None and any(self._defines(item, binding.symbol) for item in before if item >= 0):
+                before = search
+            found.update(item for item in before if item < 0)
+        return found
+
+    def _defines(self, item: int, name: str) -> bool:
+        return bool(self._load_set.modules[item].image.symbols.exported(name))
+
+    def _is_unique(self, provider: int | None, name: str) -> bool:
+        if provider is None or self._load_set.libc is Libc.MUSL:
+            return False
+        symbols = self._load_set.modules[provider].image.symbols.exported(name)
+        return any(symbol.binding == SymbolBinding.GNU_UNIQUE for symbol in symbols)
+
+
+def _has_missing(search: Sequence[int]) -> bool:
+    return any(item < 0 for item in search)
+
+
+def _take_missing(search: Sequence[int], provider: int | None) -> set[int]:
+    """The missing libraries in `search` before `provider`."""
+    found = set()
+    for item in search:
+        if item == provider:
+            break
+        if item < 0:
+            found.add(item)
+    return found

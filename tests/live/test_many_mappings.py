@@ -1,0 +1,91 @@
+"""A process that maps one file, or very many files, thousands of times: the work grows as the mappings do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from linkcheck.inputs.mapped import find_images
+from linkcheck.inputs.proc import read_process
+from linkcheck.value import replace
+from tests.live.workshop import STATE
+from tests.loader.workshop import needs_compiler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from _typeshed import TraceFunction
+
+    from linkcheck.inputs.mapped import MappedFiles
+    from linkcheck.inputs.proc import ProcessFacts
+    from tests.live.workshop import LiveShop
+
+pytestmark = needs_compiler
+
+#: Instructions of the interpreter for each mapping; some 60 are used, and with a second look at all of them 10,000s.
+MOST_STEPS = 400
+MANY = 3000
+
+
+def count_steps(
+    function: Callable[[ProcessFacts], MappedFiles], facts: ProcessFacts, most: int = MOST_STEPS
+) -> tuple[MappedFiles, int]:
+    """What `function` answers and how many instructions of the Python interpreter that took, up to a limit."""
+    limit = most * len(facts.mappings)
+    steps = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> TraceFunction:
+        nonlocal steps
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            steps += 1
+            assert steps < limit, f"{steps} steps for {len(facts.mappings)} mappings, and no end in sight"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return function(facts), steps
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.parametrize(("how", "flags"), [("n", ()), ("x", ()), ("n", ("-Wl,-z,noseparate-code",))])
+def test_a_file_that_is_mapped_thousands_of_times(shop: LiveShop, how: str, flags: tuple[str, ...]) -> None:
+    library = shop.library("libstate.so", STATE, *flags)
+    host = shop.host("host", f"-DMANY={MANY}")
+    with shop.running(host, f"l:{library}", f"{how}:{library}") as told:
+        facts = read_process(told.pid)
+        assert sum(mapping.path == str(library) for mapping in facts.mappings) > MANY
+        files, _ = count_steps(find_images, facts)
+    assert not told.errors
+    (found,) = [one for one in files.images if one.image.path == str(library)]
+    assert found.times == 1  # what is mapped besides holds no code, or not where a loader puts it
+
+
+def test_a_file_whose_code_is_mapped_thousands_of_times(shop: LiveShop) -> None:
+    # Its first page is all that is ever loaded of it as code, so each mapping is a load as far as /proc tells.
+    library = shop.library("libstate.so", STATE, "-Wl,-z,noseparate-code")
+    host = shop.host("host", f"-DMANY={MANY}")
+    with shop.running(host, f"l:{library}", f"x:{library}") as told:
+        files, _ = count_steps(find_images, read_process(told.pid))
+    (found,) = [one for one in files.images if one.image.path == str(library)]
+    assert found.times == MANY + 1
+
+
+def test_hundreds_of_files(shop: LiveShop) -> None:
+    names = [shop.base / f"data{number}" for number in range(400)]
+    for name in names:
+        name.write_bytes(b"not ELF" * 1000)
+    host = shop.host("host")
+    with shop.running(host, *(f"d:{name}" for name in names)) as told:
+        facts = read_process(told.pid)
+        assert {Path(mapping.path) for mapping in facts.mappings} >= set(names)
+        half = {str(name) for name in names[:200]}
+        fewer = replace(facts, mappings=tuple(one for one in facts.mappings if one.path not in half))
+        steps = [count_steps(find_images, one, 5000)[1] for one in (fewer, facts)]
+    assert steps[1] < 2.2 * steps[0]
