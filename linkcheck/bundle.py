@@ -18,7 +18,7 @@ from linkcheck.errors import (
 from linkcheck.executorch.block_file import BlockFile
 from linkcheck.executorch.container import looks_like_program
 from linkcheck.executorch.program import read_program
-from linkcheck.model import IMAGE_KINDS, FoundBy, one_line, unique
+from linkcheck.model import FileKind, FoundBy, one_line, unique
 from linkcheck.rules.registration import may_register
 from linkcheck.rules.rule import Bundle, Names
 from linkcheck.value import Value, replace
@@ -76,8 +76,8 @@ def _find_names(
     found: dict[tuple[int, int], Names | str] = {}
     for module in (module for process in processes for module in process.modules):
         key = module.image.device, module.image.inode
-        if not ids or key in found or key not in paths or module.image.kind not in IMAGE_KINDS:
-            continue  # the last: it stands for an interpreter that is not there
+        if not ids or key in found or key not in paths or module.image.kind is FileKind.STAND_IN:
+            continue
         try:
             if module.found_by in _SYSTEM and not may_register(module.image):
                 continue

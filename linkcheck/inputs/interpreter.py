@@ -190,4 +190,4 @@ def _stand_in(modules: Sequence[Image], libc: Libc) -> Image:
         directory = os.path.commonpath(paths)
     except ValueError:  # absolute and relative ones
         directory = os.path.dirname(paths[0])
-    return Image(directory or ".", FileKind.DIRECTORY, modules[0].target, interpreter=loader)
+    return Image(directory or ".", FileKind.STAND_IN, modules[0].target, interpreter=loader)

@@ -10,7 +10,7 @@ from linkcheck.value import Value
 
 
 class FileKind(Choice):
-    """What a file is, judged by its content; the value is the phrase used in messages."""
+    """What a file is, judged by its content (but for STAND_IN); the value is the phrase used in messages."""
 
     SHARED_OBJECT = "a shared object"
     PIE = "a position-independent executable"
@@ -48,6 +48,8 @@ class FileKind(Choice):
     SOCKET = "a socket"
     MISSING = "missing"
     UNREADABLE = "unreadable"
+    #: No file: what stands for the program of a process when that program is not among the inputs.
+    STAND_IN = "a stand-in for a program that is not here"
 
 
 #: Kinds that a process can start from (LC301's roles, the choice of roots in a directory).

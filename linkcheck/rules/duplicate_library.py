@@ -56,7 +56,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import IMAGE_KINDS, Check, Confidence, Finding, Location, Outcome, Severity, unique
+from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity, unique
 from linkcheck.rules.library_copies import Copies, Likeness, find_copies
 from linkcheck.rules.ownership import defined_symbols, missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -162,7 +162,8 @@ def _describe(files: ScannedFiles, image: Image) -> str:
     loaders = [
         load_set.root.path
         for load_set in files.load_sets
-        if load_set.root.kind in IMAGE_KINDS and any(_is_same(module.image, image) for module in load_set.modules)
+        if load_set.root.kind is not FileKind.STAND_IN
+        if any(_is_same(module.image, image) for module in load_set.modules)
     ]
     others = [path for path in loaders if path != image.path]
     facts = [f"{files.sizes[image.path]:,} bytes"] if image.path in files.sizes else []

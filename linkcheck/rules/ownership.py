@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.loader.state import judge_state
-from linkcheck.model import IMAGE_KINDS, FileKind, FoundBy, unique
+from linkcheck.model import FileKind, FoundBy, unique
 from linkcheck.policy.file_patterns import means_file
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import EVERY_FILE, ROOT_OWNER
@@ -289,7 +289,7 @@ def plays(role: Role, index: int, load_set: LoadSet) -> bool:
 @keep_answers
 def _suits(image: Image, role: Role) -> bool:
     """Whether `image` is a file that plays `role` wherever it is loaded."""
-    if image.kind not in IMAGE_KINDS:  # it stands for an interpreter that is not there
+    if image.kind is FileKind.STAND_IN:
         return False
     if role.kind != "any" and (role.kind == "executable") is not image.is_executable:
         return False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from linkcheck.choice import Choice
 from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.executorch.facts import GET_BACKEND_CLASS, REGISTER_BACKEND
-from linkcheck.model import IMAGE_KINDS, Check, Confidence, Finding, Location, Outcome, Severity, one_line
+from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity, one_line
 from linkcheck.rules.long_lists import as_evidence, shorten
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Names
@@ -78,7 +78,7 @@ def check_registrations(meta: RuleMeta, bundle: Bundle, settings: Settings) -> I
 
 def _judge(meta: RuleMeta, program: ProgramFile, bundle: Bundle, settings: Settings) -> Iterator[RuleResult]:
     named = program.path in bundle.named
-    started = [one for one in bundle.processes if one.root.is_executable or one.root.kind not in IMAGE_KINDS]
+    started = [one for one in bundle.processes if one.root.is_executable or one.root.kind is FileKind.STAND_IN]
     # A library alone is the whole of a process only where there is no program that might load it, or might not.
     processes = [
         _Process(load_set, {backend: _look(backend, load_set, bundle, settings) for backend in program.backends})
