@@ -11,9 +11,9 @@ from linkcheck.elf.deep import list_symtab_names, list_symtab_names_with
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from linkcheck.elf.bounded_file import FileStamp
     from linkcheck.elf.header import Header
     from linkcheck.model import Demand, Symbol
+    from linkcheck.opened_file import FileStamp
 
 
 class StaticSymbols:

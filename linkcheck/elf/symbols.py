@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     from array import array
     from collections.abc import Callable, Collection, Iterator
 
-    from linkcheck.elf.bounded_file import FileStamp, Span
+    from linkcheck.elf.bounded_file import Span
     from linkcheck.elf.dynamic import DynamicSection
     from linkcheck.elf.entry import Entry
     from linkcheck.elf.hashes import GnuHash, SysvHash
     from linkcheck.elf.layout import Layout
     from linkcheck.elf.versions import Versions
     from linkcheck.model import Demand, Symbol, SymbolVersion
+    from linkcheck.opened_file import FileStamp
 
 #: Bytes of a Bloom filter that is kept in memory from the first question to `exported` on, and of one that is after a
 #: few: a load set asks every image for every import, a check of one library asks little.

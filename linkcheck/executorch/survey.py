@@ -15,8 +15,8 @@ from linkcheck.value import Value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkcheck.executorch.block_file import FileStamp
     from linkcheck.executorch.facts import Delegate, Place, ProgramFile
+    from linkcheck.opened_file import FileStamp
 
     ProgramError = MalformedProgramError | NotAProgramError | UnreadableFileError
 
