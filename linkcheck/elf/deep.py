@@ -19,12 +19,12 @@ from linkcheck.elf.limits import (
     MAX_SYMTAB_STRINGS,
 )
 from linkcheck.elf.sections import SHT_SYMTAB, find_with_linked
-from linkcheck.elf.strings import encode_name
+from linkcheck.elf.strings import FAMILY_LENGTH, encode_name
 from linkcheck.errors import MalformedElfError
 from linkcheck.model import SymbolType
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from linkcheck.elf.bounded_file import BoundedFile
     from linkcheck.elf.header import Header
@@ -66,6 +66,40 @@ def list_symtab_names_with(file: BoundedFile, header: Header, parts: Collection[
         return ()
 
 
+class SymtabNames:
+    """What `.symtab` of one file defines, asked for one set of names after the other."""
+
+    __slots__ = ("_asked", "_families", "_header", "_open")
+
+    def __init__(self, open_file: Callable[[], BoundedFile], header: Header) -> None:
+        """Remember how to open the file."""
+        self._open = open_file
+        self._header = header
+        self._asked = False
+        #: Family of names -> whether the names of `.symtab` hold it.
+        self._families: dict[bytes, bool] = {}
+
+    def find(self, names: frozenset[str]) -> tuple[str, ...]:
+        """As list_symtab_names.
+
+        From the second set of names on, a family that it lacks is looked for once. Not before: what the names of one
+        set have in common is longer than a family, and looked for in half the time.
+        """
+        families = {name.encode("utf-8", "surrogateescape")[:FAMILY_LENGTH] for name in names if encode_name(name)}
+        if len(families) != 1 or not self._asked:
+            with self._open() as file:
+                found = list_symtab_names(file, self._header, names)
+            self._asked = True
+            return found
+        (family,) = families
+        if self._families.get(family) is False:
+            return ()
+        with self._open() as file:
+            if family not in self._families:
+                self._families[family] = _may_name(file, self._header, family)
+            return list_symtab_names(file, self._header, names) if self._families[family] else ()
+
+
 def _find_names_around(file: BoundedFile, names: Span, piece: bytes) -> Iterator[bytes]:
     """The names of the table that hold `piece`."""
     for start in range(0, names.size, BLOCK_SIZE):
@@ -81,7 +115,7 @@ def _find_names_around(file: BoundedFile, names: Span, piece: bytes) -> Iterator
             at = raw.find(piece, end)
 
 
-def may_name_in_symtab(file: BoundedFile, header: Header, start: bytes) -> bool:
+def _may_name(file: BoundedFile, header: Header, start: bytes) -> bool:
     """Whether the names of `.symtab` hold `start` anywhere; false also when they cannot be seen."""
     try:
         tables = _find_tables(file, header)

@@ -109,6 +109,11 @@ def decode_name(name: bytes) -> str:
     return name.decode("utf-8", "surrogateescape")
 
 
+#: Bytes of a name that make its family. The names of one C++ namespace begin alike (`_ZN10executorch…`), so that one
+#: search of a table of names answers for all of them.
+FAMILY_LENGTH = 15
+
+
 def encode_name(name: str) -> bytes | None:
     """`name` as the bytes a file would hold; None for text that stands for no bytes, or holds a NUL."""
     try:

@@ -303,13 +303,13 @@ def test_a_million_names_are_not_read_to_find_one(tmp_path: Path) -> None:
 
 def test_a_name_that_ends_another_is_found_where_it_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Linkers let a name be the end of a longer one; the places are told apart by who leads there."""
-    monkeypatch.setattr("linkcheck.elf.symbols.MAX_INDEXED_IMPORTS", 0)
+    monkeypatch.setattr("linkcheck.elf.import_index.MAX_INDEXED_IMPORTS", 0)
     table = read_image(_write_many_imports(tmp_path, b"\0put_get\0get_put\0", (1, 5))).symbols
     assert [name for name in ("put_get", "get", "get_put", "put", "t") if table.imported(name)] == ["put_get", "get"]
 
 
 def test_a_name_that_stands_everywhere_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("linkcheck.elf.symbols.MAX_INDEXED_IMPORTS", 0)
+    monkeypatch.setattr("linkcheck.elf.import_index.MAX_INDEXED_IMPORTS", 0)
     path = _write_many_imports(tmp_path, b"\0" + b"wanted\0" * (300 << 10) + b"x\0", (1, 1 + 7 * (300 << 10)))
     with _little_time_and_memory(), pytest.raises(MalformedElfError, match="one name stands more than 262144 times"):
         read_image(path).symbols.imported("wanted")

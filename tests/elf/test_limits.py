@@ -37,7 +37,7 @@ def test_needs_are_bounded_by_length(tmp_path: Path) -> None:
 def test_more_imports_than_are_indexed_are_answered_for_cheaply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("linkcheck.elf.symbols.MAX_INDEXED_IMPORTS", 1000)
+    monkeypatch.setattr("linkcheck.elf.import_index.MAX_INDEXED_IMPORTS", 1000)
     count = 4000
     symbols = tuple(Sym(f"_ZN4acme1fEv{i}", defined=False) for i in range(count))
     table = read_image(write(tmp_path / "many", Plan(symbols=symbols))).symbols
