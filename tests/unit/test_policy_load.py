@@ -178,7 +178,7 @@ def test_dlopen_is_local_unless_said_otherwise(tmp_path: Path) -> None:
 def test_the_manuals_examples_are_good_policies(tmp_path: Path) -> None:
     manual = (Path(__file__).parents[2] / "docs/policy.md").read_text(encoding="utf-8")
     examples = re.findall(r"```toml\n(.*?)```", manual, re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 3
     for example in examples:
         codes = (*CODES, "LC204", "LC205")
         load_settings(rule_codes=codes, policy=str(write(tmp_path, "linkcheck.toml", example)))

@@ -17,6 +17,7 @@ from linkcheck.rules import ALL_CODES
 from tests.loader.workshop import Workshop
 
 if TYPE_CHECKING:
+    from linkcheck.policy.settings import State
     from linkcheck.report.report import Report
 
 PROFILE = load_settings(rule_codes=ALL_CODES, profile="default", discover=False)
@@ -69,15 +70,34 @@ def split(program: Path) -> list[str]:
     ]
 
 
+def write_owner(state: State) -> str:
+    """C code of a library that defines the symbols of `state`."""
+    return " ".join(f"void {name}(void) {{}}" for spec in state.symbols for name in spec.mangled)
+
+
 @pytest.mark.compile
-def test_two_openmp_runtimes_are_a_fault_and_one_is_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize("state", PROFILE.states, ids=lambda state: state.name)
+def test_two_owners_are_a_fault_and_one_is_not(tmp_path: Path, state: State) -> None:
     shop = Workshop(tmp_path)
-    shop.library("libgomp.so.1", soname="libgomp.so.1", source=OMP)
-    shop.library("libomp.so.5", soname="libomp.so.5", source=OMP)
-    one = shop.executable("one", needs=("libgomp.so.1",), runpath="$ORIGIN")
-    both = shop.executable("both", needs=("libgomp.so.1", "libomp.so.5"), runpath="$ORIGIN")
-    assert split(one) == []
-    assert split(both) == ["OpenMP runtime"]
+    # Each pattern stands for a name that is really given: as distributions have it, and with a hash as wheels do.
+    names = [pattern.replace("-*", "-0a1b2c3d").replace(".so*", ".so.9").rstrip("*") for pattern in state.owner]
+    for name in names:
+        shop.library(name, soname=name, source=write_owner(state))
+        assert split(shop.executable(f"alone-{name}", needs=(name,), runpath="$ORIGIN")) == []
+    for other in names[1:]:
+        both = shop.executable(f"with-{other}", needs=(names[0], other), runpath="$ORIGIN")
+        assert split(both) == [state.name]
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("state", PROFILE.states, ids=lambda state: state.name)
+def test_a_hidden_copy_counts_only_where_the_profile_says_so(tmp_path: Path, state: State) -> None:
+    shop = Workshop(tmp_path)
+    name = state.owner[0].rstrip("*")
+    shop.library(name, soname=name, source=write_owner(state))
+    shop.library("libown.so", soname="libown.so", source=write_owner(state), flags=("-fvisibility=hidden",))
+    program = shop.executable("program", needs=(name, "libown.so"), runpath="$ORIGIN")
+    assert split(program) == ([] if state.exported_only else [state.name])
 
 
 @pytest.mark.compile

@@ -32,6 +32,10 @@ RULES = (
         "# LC202\n\nA needed library is found nowhere.\n",
     ),
     Described(
+        Card("LC204", "forbidden-needed", "A file depends on what the policy forbids.", Severity.ERROR),
+        "# LC204\n\nA file depends on what the policy forbids.\n",
+    ),
+    Described(
         Card("LC301", "missing-import", "A consumer does not import the shared state.", Severity.ERROR),
         "# LC301\n\n## What it checks\n\nThat the consumer imports it.\n",
     ),

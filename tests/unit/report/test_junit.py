@@ -37,7 +37,7 @@ def test_each_check_and_finding_is_a_case_with_its_outcome() -> None:
         "unresolved-needed: build/bin/runner (libnvinfer.so.11)": ["system-out"],
         f"missing-import: build/bin/runner ({symbol})": ["failure"],
         "missing-import: build/lib/libdelegate.so": [],
-        "LC204: build/lib/libdelegate.so": ["skipped"],
+        "forbidden-needed: build/lib/libdelegate.so": ["skipped"],
         "private-definition: build/lib/libodd.so": ["error"],
     }
 

@@ -55,5 +55,9 @@ def test_a_checks_rule_is_named_by_the_rules_or_by_a_finding() -> None:
     names = name_rules(FULL, RULES)
     assert names["LC302"] == "private-definition"
     assert names["LC403"] == "duplicate-library"
-    assert "LC204" not in names
+    assert name_rules(FULL, ()) == {
+        "LC202": "unresolved-needed",
+        "LC301": "missing-import",
+        "LC403": "duplicate-library",
+    }
     assert name_rules(report_of(checks=(Check("LC204", "x", Outcome.PASS),)), ()) == {}

@@ -78,10 +78,10 @@ def test_any_report_fits_the_official_schema(official: Any, report: Report) -> N
 def test_every_rule_is_described_and_results_point_at_theirs() -> None:
     run = run_of(FULL)
     rules = run["tool"]["driver"]["rules"]
-    assert [rule["id"] for rule in rules] == ["LC202", "LC301", "LC302", "LC901", "LC403"]
-    assert rules[1]["name"] == "missing-import"
-    assert rules[1]["help"]["markdown"] == RULES[1].page
-    assert [rule["defaultConfiguration"]["level"] for rule in rules[:4]] == ["error", "error", "error", "warning"]
+    assert [rule["id"] for rule in rules] == ["LC202", "LC204", "LC301", "LC302", "LC901", "LC403"]
+    assert rules[2]["name"] == "missing-import"
+    assert rules[2]["help"]["markdown"] == RULES[2].page
+    assert [rule["defaultConfiguration"]["level"] for rule in rules[:5]] == [*["error"] * 4, "warning"]
     for result in run["results"]:
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
 
@@ -155,7 +155,7 @@ def test_what_could_not_be_checked_is_a_notification_of_an_unsuccessful_run() ->
     assert invocation["executionSuccessful"] is False
     (notification,) = invocation["toolExecutionNotifications"]
     assert notification["level"] == "error"
-    assert notification["associatedRule"] == {"id": "LC302", "index": 2}
+    assert notification["associatedRule"] == {"id": "LC302", "index": 3}
     assert notification["message"]["text"] == (
         "LC302 private-definition: build/lib/libodd.so: its symbol table lies beyond the end of the file"
     )
