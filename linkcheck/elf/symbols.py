@@ -17,7 +17,7 @@ from linkcheck.elf.import_index import ImportIndex
 from linkcheck.elf.limits import MAX_RESIDENT_IMPORT_STRINGS
 from linkcheck.elf.strings import encode_name
 from linkcheck.elf.symbol_entries import SymbolEntries
-from linkcheck.model import unique
+from linkcheck.model import list_versions, unique
 
 if TYPE_CHECKING:
     from array import array
@@ -254,12 +254,7 @@ class DynamicSymbols:
                 )
                 if found_at_once is not None:
                     return found_at_once
-        found = {name: self.exported(name) for name in names}
-        return {
-            name: tuple(None if s.version is None or s.version.base else s.version.name for s in symbols)
-            for name, symbols in found.items()
-            if symbols
-        }
+        return list_versions({name: self.exported(name) for name in names})
 
     def requested(self, names: Collection[str]) -> tuple[str, ...] | None:
         """See model.SymbolTable.requested. Nothing is kept: only what nobody defines is asked for."""

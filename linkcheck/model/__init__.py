@@ -39,6 +39,7 @@ from linkcheck.model.symbols import (
     Visibility,
     is_exported,
     is_imported,
+    list_versions,
 )
 
 __all__ = [
@@ -85,6 +86,7 @@ __all__ = [
     "Visibility",
     "is_exported",
     "is_imported",
+    "list_versions",
     "one_line",
     "unique",
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model.symbols import is_exported, is_imported
+from linkcheck.model.symbols import is_exported, is_imported, list_versions
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -81,12 +81,7 @@ class ListedSymbols(Value):
 
     def offers(self, names: Collection[str]) -> dict[str, tuple[str | None, ...]]:
         """See SymbolTable.offers."""
-        found = {name: self.exported(name) for name in names}
-        return {
-            name: tuple(None if s.version is None or s.version.base else s.version.name for s in symbols)
-            for name, symbols in found.items()
-            if symbols
-        }
+        return list_versions({name: self.exported(name) for name in names})
 
     def requested(self, names: Collection[str]) -> tuple[str, ...] | None:
         """See SymbolTable.requested."""

@@ -11,7 +11,7 @@ from linkcheck.choice import IntChoice
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
     from typing import Protocol
 else:
     Protocol = object  # while a program runs a Protocol does nothing, and making one takes as long as reading a file
@@ -149,6 +149,15 @@ class SymbolTable(Protocol):
 
     def __iter__(self) -> Iterator[Symbol]:
         """Every entry but the null one, in table order."""
+
+
+def list_versions(found: Mapping[str, tuple[Symbol, ...]]) -> dict[str, tuple[str | None, ...]]:
+    """What SymbolTable.offers says of the names in `found`, each with the definitions that `exported` finds."""
+    return {
+        name: tuple(None if s.version is None or s.version.base else s.version.name for s in symbols)
+        for name, symbols in found.items()
+        if symbols
+    }
 
 
 def is_exported(symbol: Symbol) -> bool:

@@ -58,42 +58,36 @@ from linkcheck.rules.rule import Rule, RuleMeta
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from linkcheck.model import RuleResult
+    from linkcheck.model import Finding, RuleResult
     from linkcheck.policy.settings import Settings
     from linkcheck.rules.rule import Candidate
 
 META = RuleMeta("LC103", "malformed-elf", "an ELF file is cut off or contradicts itself", Severity.ERROR, "0.1")
-
-_REMEDY = "Build, copy or download the file again, and compare its size and checksum with the source."
 
 
 def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]:
     """Yield a finding when the candidate is ELF and does not fit itself, or its use; `settings` do not matter."""
     identity = candidate.identity
     if identity.kind is FileKind.MALFORMED_ELF:
-        yield META.finding(
-            message=(
-                f"{identity.path} is a malformed ELF file: {identity.detail}. Linkers refuse it, and nothing else "
-                "that it says can be trusted."
-            ),
-            remedy=_REMEDY,
-            primary=Location(identity.path),
-            evidence={"reason": identity.detail},
+        yield _finding(
+            identity.path, identity.detail, "Linkers refuse it, and nothing else that it says can be trusted."
         )
     elif candidate.link_fault:
-        yield META.finding(
-            message=(
-                f"{identity.path} is a malformed ELF file: {candidate.link_fault}. ld.so does not look at section "
-                "headers and would load it, but linkers refuse it."
-            ),
-            remedy=_REMEDY,
-            primary=Location(identity.path),
-            evidence={"reason": candidate.link_fault},
-        )
+        consequence = "ld.so does not look at section headers and would load it, but linkers refuse it."
+        yield _finding(identity.path, candidate.link_fault, consequence)
     elif identity.target is None:
         yield Check(META.code, identity.path, Outcome.NOT_APPLICABLE, "the file is not ELF (LC101)")
     else:
         yield Check(META.code, identity.path, Outcome.PASS)
+
+
+def _finding(path: str, reason: str, consequence: str) -> Finding:
+    return META.finding(
+        message=f"{path} is a malformed ELF file: {reason}. {consequence}",
+        remedy="Build, copy or download the file again, and compare its size and checksum with the source.",
+        primary=Location(path),
+        evidence={"reason": reason},
+    )
 
 
 RULE = Rule(META, __doc__ or "", check_file=check_file)

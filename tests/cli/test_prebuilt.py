@@ -22,6 +22,7 @@ from tests.elf.workshop import (
     ACCESSOR,
     CONSTRUCTORS,
     DESTRUCTORS,
+    LINKERS,
     SONAME,
     Workshop,
     load,
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.compile
 
 HOST = os.uname().machine
-#: GNU linkers that this machine has; newer binutils come without gold.
-LINKERS = tuple(name for name in ("bfd", "gold") if shutil.which(f"ld.{name}") is not None)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import struct
 from typing import TYPE_CHECKING
 
@@ -11,15 +10,13 @@ import pytest
 
 from linkcheck.cli.run import run
 from tests.cli.verify_command import verify
-from tests.elf.workshop import Workshop, load, make_workshop
+from tests.elf.workshop import LINKERS, Workshop, load, make_workshop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.compile
-
-LINKERS = tuple(name for name in ("bfd", "gold") if shutil.which(f"ld.{name}") is not None)
 
 
 @pytest.fixture(scope="module")

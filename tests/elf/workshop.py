@@ -18,6 +18,9 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: GNU linkers that this machine has; newer binutils come without gold.
+LINKERS = tuple(name for name in ("bfd", "gold") if shutil.which(f"ld.{name}") is not None)
+
 ACCESSOR = "_ZN10executorch9extension4cuda15getCallerStreamEv"
 CONSTRUCTORS = tuple(f"_ZN10executorch9extension4cuda17CallerStreamGuardC{i}EP11CUstream_st" for i in (1, 2))
 DESTRUCTORS = tuple(f"_ZN10executorch9extension4cuda17CallerStreamGuardD{i}Ev" for i in (1, 2))

@@ -102,4 +102,20 @@ std::optional<Plan> read_plan(const void* data, size_t size) {
   return plan;
 }
 
+nvinfer1::Dims find_shape(const Plan& plan, const std::vector<nvinfer1::Dims>& given,
+                          size_t index) {
+  const PlanTensor& tensor = plan.tensors[index];
+  if (tensor.is_input) return given[index].nbDims >= 0 ? given[index] : tensor.shape;
+  nvinfer1::Dims shape = tensor.shape;
+  for (const PlanOperation& operation : plan.operations) {
+    if (operation.result != index || operation.a == index) continue;
+    const nvinfer1::Dims source = find_shape(plan, given, operation.a);
+    for (int32_t i = 0; i < shape.nbDims && i < source.nbDims; ++i) {
+      if (shape.d[i] < 0) shape.d[i] = source.d[i];
+    }
+    break;
+  }
+  return shape;
+}
+
 }  // namespace gpusim

@@ -50,4 +50,9 @@ struct Plan {
 // Nothing if the bytes are not a whole, consistent plan.
 std::optional<Plan> read_plan(const void* data, size_t size);
 
+// The shape of the tensor at `index`, where `given` has the shapes that the inputs were set to
+// (nbDims < 0: none yet). An output has its own dimensions, and for a dynamic one that of the first
+// operand of what writes it.
+nvinfer1::Dims find_shape(const Plan& plan, const std::vector<nvinfer1::Dims>& given, size_t index);
+
 }  // namespace gpusim

@@ -228,21 +228,7 @@ class Context final : public nvinfer1::IExecutionContext {
                                                      " while its last work was not waited for");
   }
 
-  // Of an output: its own dimensions, dynamic ones taken from the first operand of what writes it.
-  Dims shape_of(size_t index) const {
-    const PlanTensor& tensor = engine_->plan.tensors[index];
-    if (tensor.is_input) return shapes_[index].nbDims >= 0 ? shapes_[index] : tensor.shape;
-    Dims shape = tensor.shape;
-    for (const PlanOperation& operation : engine_->plan.operations) {
-      if (operation.result != index || operation.a == index) continue;
-      const Dims source = shape_of(operation.a);
-      for (int32_t i = 0; i < shape.nbDims && i < source.nbDims; ++i) {
-        if (shape.d[i] < 0) shape.d[i] = source.d[i];
-      }
-      break;
-    }
-    return shape;
-  }
+  Dims shape_of(size_t index) const { return find_shape(engine_->plan, shapes_, index); }
 
   std::optional<Kernel> prepare(const PlanOperation& operation) const {
     Kernel kernel;

@@ -121,21 +121,7 @@ class Context final : public nvinfer1::IExecutionContext {
     return static_cast<size_t>(tensor - engine_->plan.tensors.data());
   }
 
-  // Of an output: its own dimensions, dynamic ones from the first operand of what writes it.
-  Dims shape_of(size_t index) const {
-    const PlanTensor& tensor = engine_->plan.tensors[index];
-    if (tensor.is_input) return shapes_[index].nbDims >= 0 ? shapes_[index] : tensor.shape;
-    Dims shape = tensor.shape;
-    for (const PlanOperation& operation : engine_->plan.operations) {
-      if (operation.result != index || operation.a == index) continue;
-      const Dims source = shape_of(operation.a);
-      for (int32_t i = 0; i < shape.nbDims && i < source.nbDims; ++i) {
-        if (shape.d[i] < 0) shape.d[i] = source.d[i];
-      }
-      break;
-    }
-    return shape;
-  }
+  Dims shape_of(size_t index) const { return find_shape(engine_->plan, shapes_, index); }
 
   bool launch(const Kernels& kernels, const PlanOperation& operation, cudaStream_t stream) const {
     const bool two = operation.opcode == Opcode::kAdd || operation.opcode == Opcode::kMultiply;
