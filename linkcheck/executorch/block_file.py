@@ -10,7 +10,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedProgramError, NotAProgramError, UnreadableFileError
-from linkcheck.executorch.limits import BLOCK_SIZE, HASH_BLOCK_SIZE, MAX_BLOCKS
+from linkcheck.executorch.limits import BLOCK_SIZE, HASH_BLOCK_SIZE, MAX_BLOCK_READS, MAX_BLOCKS
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class BlockFile:
         """
         self.path = path
         self._blocks: dict[int, bytes] = {}
+        self._reads_left = MAX_BLOCK_READS
         try:
             self._refuse_irregular(os.stat(path).st_mode)
             self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
@@ -79,18 +80,32 @@ class BlockFile:
     def read(self, offset: int, size: int, what: str) -> bytes:
         """Exactly `size` bytes at `offset`; `what` names them in the MalformedProgramError when the file has fewer."""
         end = offset + size
-        if end > self.size:
+        if end > self.stamp.size:
             raise self.malformed(f"{what} needs bytes {offset:#x} to {end:#x}, but the file has {self.size:#x} bytes")
         number, start = divmod(offset, BLOCK_SIZE)
-        if start + size > BLOCK_SIZE:
-            return self._pread(offset, size)
-        block = self._blocks.get(number)
-        if block is None:
-            if len(self._blocks) >= MAX_BLOCKS:
-                self._blocks.clear()
-            first = number * BLOCK_SIZE
-            block = self._blocks[number] = self._pread(first, min(BLOCK_SIZE, self.size - first))
-        return block[start : start + size]
+        if start + size <= BLOCK_SIZE:
+            block = self._blocks.get(number)
+            if block is None:
+                block = self._read_block(number, offset, what)
+            return block[start : start + size]
+        if start + size <= 2 * BLOCK_SIZE:
+            head = self.read(offset, BLOCK_SIZE - start, what)
+            return head + self.read(offset + len(head), size - len(head), what)
+        self._count_read(offset, what)
+        return self._pread(offset, size)
+
+    def _read_block(self, number: int, offset: int, what: str) -> bytes:
+        self._count_read(offset, what)
+        if len(self._blocks) >= MAX_BLOCKS:
+            del self._blocks[next(iter(self._blocks))]  # the oldest; what is referred to stands behind who refers
+        first = number * BLOCK_SIZE
+        block = self._blocks[number] = self._pread(first, min(BLOCK_SIZE, self.size - first))
+        return block
+
+    def _count_read(self, offset: int, what: str) -> None:
+        self._reads_left -= 1
+        if self._reads_left < 0:
+            raise self.malformed(f"{what} at {offset:#x}: its tables lie in more than {MAX_BLOCK_READS} places")
 
     def peek(self, offset: int, size: int) -> bytes:
         """As `read`, for what is inside the file and read once: it takes the place of no block."""
