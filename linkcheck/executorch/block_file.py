@@ -82,7 +82,7 @@ class BlockFile:
         end = offset + size
         if end > self.stamp.size:
             raise self.malformed(f"{what} needs bytes {offset:#x} to {end:#x}, but the file has {self.size:#x} bytes")
-        number, start = divmod(offset, BLOCK_SIZE)
+        number, start = offset // BLOCK_SIZE, offset % BLOCK_SIZE
         if start + size <= BLOCK_SIZE:
             block = self._blocks.get(number)
             if block is None:

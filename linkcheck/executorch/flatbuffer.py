@@ -64,12 +64,18 @@ class Flatbuffer:
             raise self._outside(position, size, what)
         return self.file.read(position, size, what)
 
+    def _read_some(self, position: int, most: int, least: int, what: str) -> bytes:
+        """As `read`: `most` bytes, or as many as there are, but not less than `least`."""
+        if 0 <= position <= self.size - most:
+            return self.file.read(position, most, what)
+        return self.read(position, max(self.size - position, least), what)
+
     def read_table(self, position: int, what: str) -> tuple[bytes, int, tuple[int, ...]]:
         """The first bytes of the table at `position`, its size, and where its fields are in it; counts it."""
         self.visited += 1
         if self.visited > MAX_TABLES:
             raise self.malformed(f"{what} at {position:#x}: the file leads to more than {MAX_TABLES} tables")
-        data = self.read(position, max(4, min(_TABLE_READ, self.size - position)), what)
+        data = self._read_some(position, _TABLE_READ, 4, what)
         at = position - int.from_bytes(data[:4], "little", signed=True)
         vtable = self._vtables.get(at)
         if vtable is None:
@@ -82,7 +88,7 @@ class Flatbuffer:
         return data, size, fields
 
     def _read_vtable(self, position: int, what: str) -> tuple[int, tuple[int, ...]]:
-        data = self.read(position, max(_HEAD.size, min(_VTABLE_READ, self.size - position)), what)
+        data = self._read_some(position, _VTABLE_READ, _HEAD.size, what)
         size, table_size = _HEAD.unpack_from(data)
         if size < _HEAD.size or size % 2 or table_size < 4:
             raise self.malformed(f"{what} at {position:#x} is a vtable of {size} bytes for a table of {table_size}")

@@ -18,7 +18,7 @@ HASH_BLOCK_SIZE = 1 << 20
 #: Tables of a flatbuffer that are visited, each as often as something leads to it: tables may be shared, so a small
 #: file can describe very many. A method with one delegate and its call takes about fourteen. And how many of their
 #: vtables are kept, of which real files have some dozen. Bounds flatbuffer.py.
-MAX_TABLES = 1 << 18
+MAX_TABLES = 3 << 16
 MAX_VTABLES = 1 << 12
 
 #: Bytes of all names that are decoded, each once, and sixteen for each number of a list. Ten thousand methods with
@@ -36,8 +36,8 @@ MAX_INSTRUCTIONS = 1 << 15
 #: Methods, delegates of all methods, segments, and entries of a file's named data. A model whose operators are
 #: delegated one by one has a thousand delegates, and one of a thousand experts some thousand weights. Bounds
 #: program.py and container.py.
-MAX_METHODS = 1 << 14
-MAX_DELEGATES = 1 << 14
+MAX_METHODS = 3 << 12
+MAX_DELEGATES = 3 << 12
 MAX_SEGMENTS = 1 << 15
 MAX_NAMED_DATA = 1 << 14
 
@@ -52,9 +52,9 @@ MAX_LISTED = 24 << 20
 #: Bytes of one blob's metadata (an engine has about a hundred for each input and output), of all of them in a file,
 #: and of their brackets and commas, each of which becomes an object when it is parsed. Bounds program.py.
 MAX_METADATA_SIZE = 2 << 20
-MAX_ALL_METADATA = 16 << 20
+MAX_ALL_METADATA = 8 << 20
 MAX_METADATA_MARKS = 1 << 17
-MAX_ALL_METADATA_MARKS = 1 << 19
+MAX_ALL_METADATA_MARKS = 1 << 18
 
 #: Characters of what is said about a blob's fault: it quotes the blob.
 MAX_REASON = 300

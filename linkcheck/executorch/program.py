@@ -156,16 +156,16 @@ class _ProgramReader:
             self._count(table, method, backend)
             place = self._find_processed(table)
             if backend != TENSORRT_BACKEND:
-                yield Delegate(self._file.path, method, index, backend, place)
+                yield Delegate(self._file.path, method, index, backend, place, None, None, ())
                 continue
             calls = self._find_calls(plan) if calls is None else calls
             read = self._read_blob(place)
             if isinstance(read, Fault):
-                yield Delegate(self._file.path, method, index, backend, place, fault=read)
+                yield Delegate(self._file.path, method, index, backend, place, None, read, ())
                 continue
             arguments = self._read_arguments(plan, calls.get(index), len(read.metadata.io_bindings))
             self._listing.add_blob(table, read.metadata, arguments)
-            yield Delegate(self._file.path, method, index, backend, place, blob=read, arguments=arguments)
+            yield Delegate(self._file.path, method, index, backend, place, read, None, arguments)
 
     def _count(self, delegate: Table, method: str, backend: str) -> None:
         self._delegates += 1
@@ -262,8 +262,8 @@ def _read_argument(value: Table) -> Argument | None:
     return Argument(
         _DTYPES.get(dtype, f"scalar type {dtype}"),
         tensor.numbers(_TENSOR_SIZES, 4),
-        dynamic=tensor.number(_TENSOR_DYNAMISM, 1) != 0,
-        device=_read_device(tensor.table(_TENSOR_EXTRA, f"the place of {value.what}")),
+        tensor.number(_TENSOR_DYNAMISM, 1) != 0,
+        _read_device(tensor.table(_TENSOR_EXTRA, f"the place of {value.what}")),
     )
 
 
