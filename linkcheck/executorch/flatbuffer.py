@@ -179,7 +179,7 @@ class Table:
         """Where one table of a vector is. Raises MalformedProgramError when the vector has no such entry."""
         start, count = self._vector(field, 4) or (0, 0)
         if index >= count:
-            raise self._buffer.malformed(f"{what} is asked for by {self.what}, but there are {count}")
+            raise self._buffer.malformed(f"{what} is asked for, but there are {count}")
         at = start + 4 * index
         return self._buffer.follow(at, self._buffer.unsigned(at, 4, what), what)
 

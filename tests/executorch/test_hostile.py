@@ -316,7 +316,7 @@ LARGE = {
 @pytest.mark.parametrize("format_name", ["text", "json", "sarif", "markdown"])
 @pytest.mark.parametrize("program", LARGE.values(), ids=LARGE)
 def test_a_large_program_is_no_hostile_one(tmp_path: Path, program: Program, format_name: str) -> None:
-    named = {} if program is LARGE["delegates of another backend"] else {**_ENGINES}
+    named: dict[str, bytes | str] = {} if program is LARGE["delegates of another backend"] else {**_ENGINES}
     program.methods["small"] = [Delegate(make_blob(ENGINE))]
     content = replace(program, named=named, alignment=16).to_bytes()
     (tmp_path / "x.pte").write_bytes(content)
