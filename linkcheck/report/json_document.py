@@ -80,12 +80,13 @@ def _write(value: object, line: str) -> Iterator[str]:
             yield from _write(entry, inner)
         yield line + "}"
     elif isinstance(value, (list, tuple)) and value:
-        for index, entry in enumerate(value):
-            yield ("," if index else "[") + inner
-            yield from _write(entry, inner)
-        yield line + "]"
+        yield from _write(Entries(value, _as_it_is), line)
     else:
         yield _dump(value)
+
+
+def _as_it_is(value: object) -> object:
+    return value
 
 
 def _expand(value: object) -> object:

@@ -139,6 +139,8 @@ def test_a_long_list_has_an_entry_a_line_and_the_same_values() -> None:
     assert json.loads(many)["a"][:1000] == json.loads(few)["a"]
     assert len(few.splitlines()) > 10_000
     assert len(many.splitlines()) == 1001 + 5
+    assert len(dump_json({"a": [*range(1001)]}).splitlines()) == 1001 + 4
+    assert len(dump_json({"a": [[*range(1001)]]}).splitlines()) == 1001 + 6
     assert few == json.dumps(json.loads(few), indent=2) + "\n"
 
 
