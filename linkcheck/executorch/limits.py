@@ -10,7 +10,7 @@ from __future__ import annotations
 #: back and forth between places that are gigabytes apart. Bounds block_file.py.
 BLOCK_SIZE = 1 << 14
 MAX_BLOCKS = 256
-MAX_BLOCK_READS = 1 << 16
+MAX_BLOCK_READS = 1 << 15
 
 #: Bytes of one read of an engine that is hashed.
 HASH_BLOCK_SIZE = 1 << 20
@@ -53,7 +53,7 @@ MAX_LISTED = 24 << 20
 #: and of their brackets and commas, each of which becomes an object when it is parsed. Bounds program.py.
 MAX_METADATA_SIZE = 2 << 20
 MAX_ALL_METADATA = 8 << 20
-MAX_METADATA_MARKS = 1 << 17
+MAX_METADATA_MARKS = 1 << 16
 MAX_ALL_METADATA_MARKS = 1 << 18
 
 #: Characters of what is said about a blob's fault: it quotes the blob.

@@ -271,6 +271,26 @@ def test_a_hostile_program_costs_little(tmp_path: Path, content: bytes, format_n
     assert megabytes < MEGABYTES
 
 
+@pytest.mark.parametrize("format_name", ["text", "json"])
+def test_nothing_shared_costs_little_either(tmp_path: Path, format_name: str) -> None:
+    """Four blobs of twenty thousand inputs each, every one with a tensor and a shape of its own: below the limits."""
+    inputs, blobs = 20_000, 4
+    values = [{0: Number("B", 5), 1: {2: Numbers("i", [1000 + number])}} for number in range(inputs * blobs)]
+    calls = [
+        {0: Number("B", 2), 1: {0: Number("i", index), 1: Numbers("i", [*range(index * inputs, (index + 1) * inputs)])}}
+        for index in range(blobs)
+    ]
+    described = [[f'{{"name":"{index}-{i}","is_input":true}}' for i in range(inputs)] for index in range(blobs)]
+    metadata = [f'{{"io_bindings":[{",".join(bindings)}],"engine_key":"k"}}'.encode() for bindings in described]
+    plan: Table = {0: "f", 2: values, 5: [{2: calls}], 7: [delegate(0, index) for index in range(blobs)]}
+    program = {1: [plan], 3: [{0: blob(text)[:16] + bytes(8) + blob(text)[24:]} for text in metadata]}
+    (tmp_path / "x.pte").write_bytes(flatbuffer(program))
+    seconds, megabytes, status = measure(tmp_path / "x.pte", "--format", format_name)
+    assert status == 1  # nobody has the engine k
+    assert seconds < SECONDS
+    assert megabytes < MEGABYTES
+
+
 #: Runs the command, as main does without the search for cycles, and says what it took: its imports included, the bare
 #: interpreter not. Not the rusage of a child: that counts its parent's memory, too. What wants three times the bound
 #: is refused by the system, so that a mistake here costs the tests' machine nothing.
