@@ -95,10 +95,17 @@ def test_arguments_that_many_calls_share_are_read_once(tmp_path: Path, buffers: 
 
 def test_calls_of_delegates_that_are_not_there_are_not_looked_at(tmp_path: Path, buffers: list[Flatbuffer]) -> None:
     long = Shared(Numbers("i", [0] * 60_000))
-    calls = [call(index, long) for index in (*range(1, 3000), 0)]
-    plan: Table = {0: "f", 2: [], 5: [{2: calls}], 7: [delegate(0)]}
+    calls = [*(call(index, long) for index in range(1, 3000)), call(0, Numbers("i", [0, 0]))]
+    plan: Table = {0: "f", 2: [tensor(Numbers("i", [5]))], 5: [{2: calls}], 7: [delegate(0)]}
     program = read(tmp_path / "x.pte", flatbuffer({1: [plan], 3: [{0: make_blob(ENGINE)}]}))
-    assert program.delegates[0].arguments == ()  # not as many as the blob has
+    assert [argument.shape for argument in program.delegates[0].arguments if argument] == [(5,), (5,)]
+    assert buffers[-1].decoded == len("f" + "TensorRTBackend") + 16 * (2 + 1)
+
+
+def test_a_call_with_more_arguments_than_its_blob_has_says_no_shapes(tmp_path: Path, buffers: list[Flatbuffer]) -> None:
+    plan: Table = {0: "f", 5: [{2: [call(0, Numbers("i", [0] * 60_000))]}], 7: [delegate(0)]}
+    program = read(tmp_path / "x.pte", flatbuffer({1: [plan], 3: [{0: make_blob(ENGINE)}]}))
+    assert program.delegates[0].arguments == ()
     assert buffers[-1].decoded == len("f" + "TensorRTBackend")
 
 
