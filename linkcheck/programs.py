@@ -8,6 +8,7 @@ from linkcheck.errors import EMPTY_NAME
 from linkcheck.executorch.survey import survey_programs
 from linkcheck.model import Check, Outcome
 from linkcheck.rules import PROGRAM_CODES, blob_malformed, expired_waiver, unused_waiver
+from linkcheck.rules.fold import fold
 from linkcheck.rules.program_rules import PROGRAM_RULES
 from linkcheck.value import Value
 
@@ -41,5 +42,5 @@ def judge_programs(paths: Sequence[str], settings: Settings, codes: frozenset[st
     ]
     for rule in PROGRAM_RULES:
         if rule.check_programs is not None and rule.meta.code in codes:
-            results += rule.check_programs(survey.programs, settings)
+            results += fold(rule.check_programs(survey.programs, settings), settings.waivers)
     return JudgedPrograms(tuple(results), survey.programs)

@@ -43,12 +43,13 @@ def print_error(text: str) -> None:
             discard(sys.stderr)
 
 
-def emit(text: str, output: str | None) -> None:
-    """Write `text` to the file `output`, or to standard output when it is None.
+def emit(text: str | Iterable[str], output: str | None) -> None:
+    """Write `text`, or its pieces, to the file `output`, or to standard output when it is None.
 
     A reader that closed the pipe early has what it wanted: that is no error. Every other failure raises OutputError.
     """
-    data = text.encode("utf-8", "backslashreplace")
+    pieces = (text,) if isinstance(text, str) else text
+    data = (piece.encode("utf-8", "backslashreplace") for piece in pieces)
     try:
         if output is not None and output != "-":
             _write_file(output, data)
@@ -56,7 +57,7 @@ def emit(text: str, output: str | None) -> None:
         if sys.stdout is None:  # closed by the caller (`>&-`)
             raise OutputError("standard output: cannot be written: it is closed")
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.writelines(data)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         discard(sys.stdout)
@@ -100,11 +101,11 @@ def refuse_inputs(output: str | None, inputs: Iterable[str]) -> None:
             raise OutputError(f"{output}: the report would overwrite an ELF file; remove it first if that is meant")
 
 
-def _write_file(path: str, data: bytes) -> None:
+def _write_file(path: str, data: Iterable[bytes]) -> None:
     """Replace the content of `path` as a whole, so that a reader never sees half a report; its mode and links stay."""
     if _is_written_in_place(path):
         with open(path, "wb") as file:
-            file.write(data)
+            file.writelines(data)
         return
     target = os.path.realpath(path)  # behind symbolic links, or one of them would be replaced
     try:
@@ -118,7 +119,7 @@ def _write_file(path: str, data: bytes) -> None:
         with open(descriptor, "wb") as file:
             if mode is not None:
                 os.fchmod(descriptor, mode)
-            file.write(data)
+            file.writelines(data)
         os.replace(partial, target)
     except OSError:
         with suppress(OSError):

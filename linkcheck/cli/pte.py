@@ -34,7 +34,7 @@ def command(
     Exit status: 0 clean, 1 findings, 2 could not check.
     """
     from linkcheck.api import check_programs, load_settings
-    from linkcheck.report.programs import render_programs
+    from linkcheck.report.programs import stream_programs
     from linkcheck.rules.program_rules import ALL_RULES
 
     settings = load_settings(policy=policy, select=select, ignore=ignore)
@@ -44,5 +44,5 @@ def command(
     told = {check.code for check in report.checks} | {reported.finding.code for reported in report.findings}
     rules = [rule for rule in ALL_RULES if rule.meta.code in told]  # every rule that ran tells of each file
     color = output is None and wants_color()
-    emit(render_programs(verdict.report, verdict.programs, format_, color=color, rules=rules), output)
+    emit(stream_programs(verdict.report, verdict.programs, format_, color=color, rules=rules), output)
     return verdict.report.outcome.exit_status

@@ -15,7 +15,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from linkcheck.errors import MalformedBlobError
-from linkcheck.value import Value
+from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,18 +56,6 @@ class Alias(Value):
     kind: str = KV_CACHE_UPDATE
 
 
-class Metadata(Value):
-    """What the blob says in JSON. `engine_key` is None when the engine lies in the blob."""
-
-    io_bindings: tuple[Binding, ...] = ()
-    aliased_io: tuple[Alias, ...] = ()
-    device_id: int = 0
-    hardware_compatible: bool = False
-    serialized_metadata: str = ""
-    target_platform: str = ""
-    engine_key: str | None = None
-
-
 class Layout(Value):
     """Where the parts of a blob are, in bytes from its start. Both lie inside of it; `engine_size` may be 0."""
 
@@ -78,9 +66,10 @@ class Layout(Value):
 
 
 class TensorRTBlob(Value):
-    """A whole blob: either `engine` (its bytes, not copied) or `engine_key` (where they are) is there.
+    """What a blob says: its metadata, and `engine`, the bytes behind it (not copied), or `engine_key`, where they are.
 
-    `io_bindings` are in the order of the delegate's arguments, inputs first. `device_id` is a CUDA ordinal.
+    A whole blob has one of the two; `read_metadata` gives neither the bytes nor an opinion. `io_bindings` are in the
+    order of the delegate's arguments, inputs first. `device_id` is a CUDA ordinal.
     """
 
     io_bindings: tuple[Binding, ...] = ()
@@ -101,10 +90,10 @@ def parse(data: bytes | bytearray | memoryview) -> TensorRTBlob:
     view = memoryview(data).cast("B")
     layout = read_layout(bytes(view[: HEADER.size]), len(view))
     start = layout.metadata_offset
-    metadata = read_metadata(bytes(view[start : start + layout.metadata_size]), start)
-    check_engine(layout, metadata)
+    blob = read_metadata(bytes(view[start : start + layout.metadata_size]), start)
+    check_engine(layout, blob.engine_key)
     engine = view[layout.engine_offset : layout.engine_offset + layout.engine_size] if layout.engine_size else None
-    return TensorRTBlob(**{name: getattr(metadata, name) for name in Metadata.__match_args__}, engine=engine)
+    return replace(blob, engine=engine)
 
 
 def serialize(blob: TensorRTBlob) -> bytes:
@@ -146,7 +135,7 @@ def serialize_head(blob: TensorRTBlob, engine_size: int) -> bytes:
     except struct.error as error:
         raise MalformedBlobError(0, "header", f"a size is larger than its field: {error}") from error
     layout = read_layout(header, engine_offset + engine_size)
-    check_engine(layout, read_metadata(metadata, HEADER.size))
+    check_engine(layout, read_metadata(metadata, HEADER.size).engine_key)
     return (header + metadata).ljust(engine_offset, b"\0")
 
 
@@ -173,18 +162,18 @@ def read_layout(head: bytes, size: int) -> Layout:
     return Layout(metadata_offset, metadata_size, engine_offset, engine_size)
 
 
-def check_engine(layout: Layout, metadata: Metadata) -> None:
+def check_engine(layout: Layout, engine_key: str | None) -> None:
     """Raise MalformedBlobError unless the engine is either in the blob or named."""
-    named = metadata.engine_key is not None
+    named = engine_key is not None
     if named and layout.engine_size > 0:
-        reason = f"the blob holds an engine of {layout.engine_size} bytes and names another, {metadata.engine_key}"
+        reason = f"the blob holds an engine of {layout.engine_size} bytes and names another, {engine_key}"
         raise MalformedBlobError(16, "engine_size", reason)
     if not named and layout.engine_size == 0:
         raise MalformedBlobError(16, "engine_size", "the blob holds no engine and names none")
 
 
-def read_metadata(text: bytes, offset: int) -> Metadata:
-    """Read the JSON that stands at `offset` of a blob. Raises MalformedBlobError.
+def read_metadata(text: bytes, offset: int) -> TensorRTBlob:
+    """All that the JSON `text`, which stands at `offset` of a blob, says of it. Raises MalformedBlobError.
 
     It is as strict as the delegate, and besides about the fields that the delegate does not look at.
     """
@@ -197,7 +186,7 @@ class _MetadataReader:
     def __init__(self, offset: int) -> None:
         self.offset = offset
 
-    def read(self, text: bytes) -> Metadata:
+    def read(self, text: bytes) -> TensorRTBlob:
         values = self._parse(text)
         if not isinstance(values.get("io_bindings"), list):
             self._refuse("io_bindings", "it is no list")
@@ -216,7 +205,7 @@ class _MetadataReader:
         device_id = values.get("device_id", 0)
         if not _is_integer(device_id) or not 0 <= device_id <= _MAX_DEVICE_ID:
             self._refuse("device_id", "it is no device ordinal")
-        return Metadata(
+        return TensorRTBlob(
             io_bindings=bindings,
             aliased_io=tuple(self._alias(f"aliased_io[{i}]", entry) for i, entry in enumerate(aliases)),
             device_id=device_id,

@@ -6,7 +6,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedProgramError, NotAProgramError
-from linkcheck.executorch.limits import BLOCK_SIZE, HASH_BLOCK_SIZE, MAX_BLOCKS
+from linkcheck.executorch.limits import BLOCK_SIZE, HASH_BLOCK_SIZE, MAX_BLOCK_READS, MAX_BLOCKS
 from linkcheck.opened_file import OpenedFile
 
 if TYPE_CHECKING:
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 class BlockFile(OpenedFile):
     """A regular file open for reading; what is none is a NotAProgramError."""
 
-    __slots__ = ("_blocks",)
+    __slots__ = ("_blocks", "_reads_left")
 
     def __init__(self, path: str, expected: FileStamp | None = None) -> None:
         """See OpenedFile."""
         self._blocks: dict[int, bytes] = {}
+        self._reads_left = MAX_BLOCK_READS
         super().__init__(path, expected=expected)
 
     def refuse_kind(self, mode: int) -> NotAProgramError:
@@ -34,16 +35,30 @@ class BlockFile(OpenedFile):
         end = offset + size
         if end > self.size:
             raise self.malformed(f"{what} needs bytes {offset:#x} to {end:#x}, but the file has {self.size:#x} bytes")
-        number, start = divmod(offset, BLOCK_SIZE)
-        if start + size > BLOCK_SIZE:
-            return self.read_at(offset, size)
-        block = self._blocks.get(number)
-        if block is None:
-            if len(self._blocks) >= MAX_BLOCKS:
-                self._blocks.clear()
-            first = number * BLOCK_SIZE
-            block = self._blocks[number] = self.read_at(first, min(BLOCK_SIZE, self.size - first))
-        return block[start : start + size]
+        number, start = offset // BLOCK_SIZE, offset % BLOCK_SIZE
+        if start + size <= BLOCK_SIZE:
+            block = self._blocks.get(number)
+            if block is None:
+                block = self._read_block(number, offset, what)
+            return block[start : start + size]
+        if start + size <= 2 * BLOCK_SIZE:
+            head = self.read(offset, BLOCK_SIZE - start, what)
+            return head + self.read(offset + len(head), size - len(head), what)
+        self._count_read(offset, what)
+        return self.read_at(offset, size)
+
+    def _read_block(self, number: int, offset: int, what: str) -> bytes:
+        self._count_read(offset, what)
+        if len(self._blocks) >= MAX_BLOCKS:
+            del self._blocks[next(iter(self._blocks))]  # the oldest; what is referred to stands behind who refers
+        first = number * BLOCK_SIZE
+        block = self._blocks[number] = self.read_at(first, min(BLOCK_SIZE, self.size - first))
+        return block
+
+    def _count_read(self, offset: int, what: str) -> None:
+        self._reads_left -= 1
+        if self._reads_left < 0:
+            raise self.malformed(f"{what} at {offset:#x}: its tables lie in more than {MAX_BLOCK_READS} places")
 
     def peek(self, offset: int, size: int) -> bytes:
         """As `read`, for what is inside the file and read once: it takes the place of no block."""

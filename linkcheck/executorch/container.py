@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import NotAProgramError
 from linkcheck.executorch.facts import Place, ProgramKind
 from linkcheck.executorch.flatbuffer import Flatbuffer
+from linkcheck.executorch.limits import MAX_SEGMENTS
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -128,7 +129,14 @@ def _check_end(file: BlockFile, base: int, size: int) -> None:
 
 def _read_segments(file: BlockFile, root: Table, field: int, extent: _Extent) -> tuple[Place, ...]:
     segments: list[Place] = []
-    for table in root.tables(field, "segment"):
+    known: dict[int, Place] = {}
+    for index, position in enumerate(root.positions(field, "segment")):
+        if index >= MAX_SEGMENTS:
+            raise file.malformed(f"segment {index} at {position:#x}: there are more than {MAX_SEGMENTS}")
+        if position in known:
+            segments.append(known[position])
+            continue
+        table = root.table_from(position, f"segment {index}")
         if extent.segment_base is None:
             raise file.malformed("it has segments, and no header says where they are")
         offset = extent.segment_base + table.number(_SEGMENT_OFFSET, 8)
@@ -137,7 +145,8 @@ def _read_segments(file: BlockFile, root: Table, field: int, extent: _Extent) ->
             raise file.malformed(
                 f"{table.what} has bytes {offset:#x} to {offset + size:#x}, and the file ends at {file.size:#x}"
             )
-        segments.append(Place(file.path, offset, size))
+        known[position] = Place(file.path, offset, size)
+        segments.append(known[position])
     refuse_overlaps(file, segments, "segments")
     return tuple(segments)
 

@@ -12,7 +12,7 @@ from linkcheck.value import Value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from linkcheck.executorch.blob import Metadata
+    from linkcheck.executorch.blob import TensorRTBlob
 
 #: The id under which the delegate's backend is registered, here and in torch_tensorrt.
 TENSORRT_BACKEND = "TensorRTBackend"
@@ -58,7 +58,7 @@ class Argument(Value):
 class Blob(Value):
     """What a TensorRT delegate's blob says, and the place of the engine in it, if any."""
 
-    metadata: Metadata
+    metadata: TensorRTBlob
     inline: Place | None
 
 

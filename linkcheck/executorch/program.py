@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedBlobError
-from linkcheck.executorch.blob import HEADER, KEY_PREFIX, read_layout, read_metadata
+from linkcheck.executorch.blob import HEADER, Binding, read_layout, read_metadata
 from linkcheck.executorch.container import open_container, refuse_overlaps
 from linkcheck.executorch.facts import (
     TENSORRT_BACKEND,
@@ -24,19 +24,23 @@ from linkcheck.executorch.facts import (
 )
 from linkcheck.executorch.limits import (
     MAX_ALL_METADATA,
+    MAX_ALL_METADATA_MARKS,
+    MAX_BACKENDS,
     MAX_DELEGATES,
     MAX_INSTRUCTIONS,
     MAX_METADATA_MARKS,
     MAX_METADATA_SIZE,
+    MAX_METHODS,
     MAX_NAMED_DATA,
-    MAX_NAMED_ENGINES,
-    MAX_TENSORRT_DELEGATES,
+    MAX_REASON,
 )
+from linkcheck.executorch.listing import Listing
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from linkcheck.executorch.blob import TensorRTBlob
     from linkcheck.executorch.block_file import BlockFile
     from linkcheck.executorch.container import Container
     from linkcheck.executorch.flatbuffer import Table
@@ -88,32 +92,38 @@ def read_program(file: BlockFile) -> ProgramFile:
     UnreadableFileError.
     """
     container = open_container(file)
+    listing = Listing()
     if container.kind is ProgramKind.DATA:
-        named_data = tuple(_read_named_data(file, container, _DATA_NAMED_DATA))
+        named_data = tuple(_read_named_data(file, container, listing, _DATA_NAMED_DATA))
         return ProgramFile(file.path, container.kind, file.size, named_data=named_data)
-    reader = _ProgramReader(file, container)
-    plans = list(container.root.tables(_PROGRAM_PLANS, "method"))
-    delegates = tuple(delegate for plan in plans for delegate in reader.read_delegates(plan))
+    reader = _ProgramReader(file, container, listing)
+    methods: list[str] = []
+    delegates: list[Delegate] = []
+    for plan in container.root.tables(_PROGRAM_PLANS, "method"):
+        if len(methods) >= MAX_METHODS:
+            raise plan.malformed(f"there are more than {MAX_METHODS} methods")
+        method = plan.text(_PLAN_NAME)
+        listing.add_entry(plan, method)
+        methods.append(method)
+        delegates += reader.read_delegates(plan, method)
     inline = (delegate.blob.inline for delegate in delegates if delegate.blob is not None)
     refuse_overlaps(file, (place for place in inline if place is not None), "engines")
     return ProgramFile(
         file.path,
         container.kind,
         file.size,
-        methods=tuple(plan.text(_PLAN_NAME) for plan in plans),
-        delegates=delegates,
-        named_data=tuple(_read_named_data(file, container, _PROGRAM_NAMED_DATA)),
+        methods=tuple(methods),
+        delegates=tuple(delegates),
+        named_data=tuple(_read_named_data(file, container, listing, _PROGRAM_NAMED_DATA)),
     )
 
 
-def _read_named_data(file: BlockFile, container: Container, field: int) -> Iterator[NamedData]:
-    engines = 0
+def _read_named_data(file: BlockFile, container: Container, listing: Listing, field: int) -> Iterator[NamedData]:
     for index, table in enumerate(container.root.tables(field, "named data")):
+        if index >= MAX_NAMED_DATA:
+            raise table.malformed(f"there are more than {MAX_NAMED_DATA} entries")
         key = table.text(_NAMED_KEY)
-        engines += key.startswith(KEY_PREFIX)
-        if index >= MAX_NAMED_DATA or engines > MAX_NAMED_ENGINES:
-            limit = f"{MAX_NAMED_DATA} entries, or {MAX_NAMED_ENGINES} engines"
-            raise file.malformed(f"its named data has more than {limit}, which we do not list")
+        listing.add_entry(table, key)
         yield NamedData(key, _find_segment(file, container, table.number(_NAMED_SEGMENT, 4), table.what))
 
 
@@ -124,46 +134,47 @@ def _find_segment(file: BlockFile, container: Container, index: int, what: str) 
 
 
 class _ProgramReader:
-    """Reads the delegates of one program, each blob once, and keeps account of what that cost."""
+    """Reads the delegates of one program, each blob and each tensor once, and keeps account of what that cost."""
 
-    def __init__(self, file: BlockFile, container: Container) -> None:
+    def __init__(self, file: BlockFile, container: Container, listing: Listing) -> None:
         self._file = file
         self._container = container
+        self._listing = listing
         self._blobs: dict[Place, Blob | Fault] = {}
+        self._values: dict[int, Argument | None] = {}
+        self._backends: set[str] = set()
         self._delegates = 0
-        self._tensorrt_delegates = 0
         self._instructions_left = MAX_INSTRUCTIONS
         self._metadata_left = MAX_ALL_METADATA
-        self._marks_left = MAX_METADATA_MARKS
+        self._marks_left = MAX_ALL_METADATA_MARKS
 
-    def read_delegates(self, plan: Table) -> Iterator[Delegate]:
-        """The delegates of one method."""
-        method = plan.text(_PLAN_NAME)
-        delegates: list[Delegate] = []
-        for table in plan.tables(_PLAN_DELEGATES, "delegate"):
+    def read_delegates(self, plan: Table, method: str) -> Iterator[Delegate]:
+        """The delegates of the method at `plan`."""
+        calls: dict[int, Table] | None = None
+        for index, table in enumerate(plan.tables(_PLAN_DELEGATES, "delegate")):
             backend = table.text(_DELEGATE_ID)
-            self._count(backend)
+            self._count(table, method, backend)
             place = self._find_processed(table)
-            delegates.append(Delegate(self._file.path, method, len(delegates), backend, place))
-        calls = self._find_calls(plan) if any(delegate.is_tensorrt for delegate in delegates) else {}
-        for delegate in delegates:
-            if delegate.backend != TENSORRT_BACKEND:
-                yield delegate
+            if backend != TENSORRT_BACKEND:
+                yield Delegate(self._file.path, method, index, backend, place, None, None, ())
                 continue
-            read = self._read_blob(delegate.place)
-            yield replace(
-                delegate,
-                blob=read if isinstance(read, Blob) else None,
-                fault=read if isinstance(read, Fault) else None,
-                arguments=self._read_arguments(plan, calls.get(delegate.index, ())),
-            )
+            calls = self._find_calls(plan) if calls is None else calls
+            read = self._read_blob(place)
+            if isinstance(read, Fault):
+                yield Delegate(self._file.path, method, index, backend, place, None, read, ())
+                continue
+            arguments = self._read_arguments(plan, calls.get(index), len(read.metadata.io_bindings))
+            self._listing.add_blob(table, read.metadata, arguments)
+            yield Delegate(self._file.path, method, index, backend, place, read, None, arguments)
 
-    def _count(self, backend: str) -> None:
+    def _count(self, delegate: Table, method: str, backend: str) -> None:
         self._delegates += 1
-        self._tensorrt_delegates += backend == TENSORRT_BACKEND
-        if self._delegates > MAX_DELEGATES or self._tensorrt_delegates > MAX_TENSORRT_DELEGATES:
-            limit = f"{MAX_DELEGATES} delegates, or {MAX_TENSORRT_DELEGATES} of TensorRT's"
-            raise self._file.malformed(f"it has more than {limit}, which we do not list")
+        self._backends.add(backend)
+        if self._delegates > MAX_DELEGATES:
+            raise delegate.malformed(f"there are more than {MAX_DELEGATES} delegates")
+        if len(self._backends) > MAX_BACKENDS:
+            raise delegate.malformed(f"there are delegates for more than {MAX_BACKENDS} backends")
+        self._listing.add_delegate(delegate, method, backend)
 
     def _find_processed(self, delegate: Table) -> Place:
         reference = delegate.table(_DELEGATE_PROCESSED, f"the processed data of {delegate.what}")
@@ -174,7 +185,9 @@ class _ProgramReader:
             return _find_segment(self._file, self._container, index, reference.what)
         if location != _IN_FLATBUFFER:
             raise self._file.malformed(f"{reference.what} is at the unknown location {location}")
-        table = self._container.root.table_at(_PROGRAM_INLINE_DATA, index, f"backend_delegate_data {index}")
+        what = f"backend_delegate_data {index}"
+        root = self._container.root
+        table = root.table_from(root.position_at(_PROGRAM_INLINE_DATA, index, what), what)
         return Place(self._file.path, *table.data(_INLINE_DATA))
 
     def _read_blob(self, place: Place) -> Blob | Fault:
@@ -182,7 +195,8 @@ class _ProgramReader:
             try:
                 self._blobs[place] = self._parse_blob(place)
             except MalformedBlobError as error:
-                self._blobs[place] = Fault(error.field, error.offset, error.reason)
+                field, reason = error.field[:MAX_REASON], error.reason[:MAX_REASON]
+                self._blobs[place] = Fault(field, error.offset, reason)
         return self._blobs[place]
 
     def _parse_blob(self, place: Place) -> Blob | Fault:
@@ -192,32 +206,50 @@ class _ProgramReader:
         if size > min(MAX_METADATA_SIZE, self._metadata_left):
             return Fault("metadata", at, f"its {size} bytes are more than we read", unseen=True)
         text = self._file.read(place.offset + at, size, "a blob's metadata")
+        marks = sum(map(text.count, (b"{", b"[", b",")))
         self._metadata_left -= size
-        self._marks_left -= sum(map(text.count, (b"{", b"[", b",")))
-        if self._marks_left < 0:
+        if marks > min(MAX_METADATA_MARKS, self._marks_left):
             return Fault("metadata", at, "it has more brackets and commas than we read", unseen=True)
-        # The exporter's own notes may be long, and nothing here is said about them.
-        metadata = replace(read_metadata(text, at), serialized_metadata="")
+        self._marks_left -= marks
         inline = Place(place.path, place.offset + layout.engine_offset, layout.engine_size)
-        return Blob(metadata, inline if inline.size else None)
+        return Blob(_drop_notes(read_metadata(text, at)), inline if inline.size else None)
 
-    def _find_calls(self, plan: Table) -> dict[int, tuple[int, ...]]:
-        """For each delegate that is called, the values of its first call."""
-        calls: dict[int, tuple[int, ...]] = {}
+    def _find_calls(self, plan: Table) -> dict[int, Table]:
+        """For each delegate that `plan` has and calls, its first call."""
+        calls: dict[int, Table] = {}
+        count = plan.count(_PLAN_DELEGATES, 4)
         for chain in plan.tables(_PLAN_CHAINS, "chain"):
             for instruction in chain.tables(_CHAIN_INSTRUCTIONS, "instruction"):
                 self._instructions_left -= 1
-                if self._instructions_left < 0:
+                if self._instructions_left < 0 or len(calls) == count:
                     return calls
                 if instruction.number(_INSTRUCTION_TYPE, 1) != _DELEGATE_CALL:
                     continue
                 call = instruction.table(_INSTRUCTION_TABLE, "a call of a delegate")
-                if call is not None and call.number(_CALL_DELEGATE, 4) not in calls:
-                    calls[call.number(_CALL_DELEGATE, 4)] = call.numbers(_CALL_ARGUMENTS, 4)
+                if call is not None and (index := call.number(_CALL_DELEGATE, 4)) < count:
+                    calls.setdefault(index, call)
         return calls
 
-    def _read_arguments(self, plan: Table, indices: tuple[int, ...]) -> tuple[Argument | None, ...]:
-        return tuple(_read_argument(plan.table_at(_PLAN_VALUES, index, f"value {index}")) for index in indices)
+    def _read_arguments(self, plan: Table, call: Table | None, count: int) -> tuple[Argument | None, ...]:
+        """The values that `call` gives to a delegate with `count` bindings; none when it gives more or fewer."""
+        if call is None or call.count(_CALL_ARGUMENTS, 4) != count:
+            return ()
+        return tuple(self._read_value(plan, index & 0xFFFFFFFF) for index in call.numbers(_CALL_ARGUMENTS, 4))
+
+    def _read_value(self, plan: Table, index: int) -> Argument | None:
+        what = f"value {index}"
+        position = plan.position_at(_PLAN_VALUES, index, what)
+        if position not in self._values:
+            self._values[position] = _read_argument(plan.table_from(position, what))
+        return self._values[position]
+
+
+def _drop_notes(blob: TensorRTBlob) -> TensorRTBlob:
+    """`blob` without what may be long and nobody here asks for: the exporter's own notes, and shapes it has guessed."""
+    bindings = blob.io_bindings
+    if any(binding.dtype or binding.shape for binding in bindings):
+        bindings = tuple(Binding(binding.name, binding.is_input) for binding in bindings)
+    return replace(blob, io_bindings=bindings, serialized_metadata="")
 
 
 def _read_argument(value: Table) -> Argument | None:
@@ -229,9 +261,9 @@ def _read_argument(value: Table) -> Argument | None:
     dtype = tensor.number(_TENSOR_DTYPE, 1)
     return Argument(
         _DTYPES.get(dtype, f"scalar type {dtype}"),
-        tensor.numbers(_TENSOR_SIZES, 4, signed=True),
-        dynamic=tensor.number(_TENSOR_DYNAMISM, 1) != 0,
-        device=_read_device(tensor.table(_TENSOR_EXTRA, f"the place of {value.what}")),
+        tensor.numbers(_TENSOR_SIZES, 4),
+        tensor.number(_TENSOR_DYNAMISM, 1) != 0,
+        _read_device(tensor.table(_TENSOR_EXTRA, f"the place of {value.what}")),
     )
 
 

@@ -13,7 +13,7 @@ from linkcheck.executorch.program import read_program
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from linkcheck.executorch.facts import Delegate, Place, ProgramFile
     from linkcheck.opened_file import FileStamp
@@ -59,41 +59,36 @@ def survey_programs(paths: Sequence[str], *, hashed: bool = True) -> Survey:
     return Survey(ProgramSet(tuple(files), tuple(engines), hashed, unread), tuple(errors))
 
 
-def _find_engines(files: Sequence[ProgramFile]) -> dict[Place, tuple[list[str], list[Delegate]]]:
+def _find_engines(files: Sequence[ProgramFile]) -> dict[Place, tuple[dict[str, None], list[Delegate]]]:
     """Each place that holds an engine, with the keys that lead there and the delegates that use it."""
-    engines: dict[Place, tuple[list[str], list[Delegate]]] = {}
+    engines: dict[Place, tuple[dict[str, None], list[Delegate]]] = {}
     named_data = NamedDataIndex(files)
     for file in files:
         for entry in file.named_data:
             if entry.is_engine:
-                _add(engines.setdefault(entry.place, ([], []))[0], entry.key)
+                engines.setdefault(entry.place, ({}, []))[0][entry.key] = None
         for delegate in file.tensorrt_delegates:
             if delegate.blob is None:
                 continue
             if delegate.blob.inline is not None:
-                engines.setdefault(delegate.blob.inline, ([], []))[1].append(delegate)
+                engines.setdefault(delegate.blob.inline, ({}, []))[1].append(delegate)
             key = delegate.blob.metadata.engine_key
             found = None if key is None else named_data.find(key, file.path)
             if found is not None:
-                keys, users = engines.setdefault(found.place, ([], []))
-                _add(keys, found.key)
+                keys, users = engines.setdefault(found.place, ({}, []))
+                keys[found.key] = None
                 users.append(delegate)
     return engines
 
 
-def _add(keys: list[str], key: str) -> None:
-    if key not in keys:
-        keys.append(key)
-
-
-def _examine(file: BlockFile, place: Place, keys: list[str], users: list[Delegate], *, hashed: bool) -> Engine:
-    head = file.read(place.offset, min(place.size, SAMPLE_SIZE), "an engine")
+def _examine(file: BlockFile, place: Place, keys: Iterable[str], users: list[Delegate], *, hashed: bool) -> Engine:
+    head = file.peek(place.offset, min(place.size, SAMPLE_SIZE))
     return Engine(
         place,
         tuple(keys),
         tuple(users),
         plan=describe_plan(head),
-        sample=_sample(file, place),
+        sample="" if hashed else _sample(file, place),
         digest=file.digest(place.offset, place.size) if hashed else None,
     )
 

@@ -5,19 +5,23 @@ JSON is described by schemas/pte-1.json. The other formats have no place for an 
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from linkcheck.report import render
 from linkcheck.report.printable import defuse_commands, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from linkcheck.executorch.facts import Argument, Delegate, Engine, Place, ProgramFile, ProgramSet
+    from linkcheck.executorch.facts import Argument, Delegate, Engine, NamedData, Place, ProgramFile, ProgramSet
     from linkcheck.report.report import DescribedRule, Report
 
 #: A change that an old reader would misread makes this the next number, with a schema file of its own.
 SCHEMA = "linkcheck/pte/1"
+#: Delegates of a file, bindings of a delegate, and engines that text lists; and names in one of its lines.
+MOST_LISTED = 200
+MOST_JOINED = 20
 #: What an argument is called whose tensor was not seen.
 _UNSEEN = "?"
 
@@ -31,18 +35,32 @@ def render_programs(
     rules: Sequence[DescribedRule] = (),
 ) -> str:
     """`report` in one of `report.FORMATS`, with what `programs` hold where the format has room for it."""
-    if format_name == "json":
-        from linkcheck.report.json_document import describe_report, dump_json
+    return "".join(stream_programs(report, programs, format_name, color=color, rules=rules))
 
-        return dump_json({**describe_report(report), **describe_programs(programs), "schema": SCHEMA})
-    text = render(report, format_name, color=color, rules=rules)
+
+def stream_programs(
+    report: Report,
+    programs: ProgramSet,
+    format_name: str,
+    *,
+    color: bool = False,
+    rules: Sequence[DescribedRule] = (),
+) -> Iterator[str]:
+    """As `render_programs`, a piece at a time."""
+    if format_name == "json":
+        from linkcheck.report.json_document import describe_report, stream_json
+
+        yield from stream_json({**describe_report(report), **describe_programs(programs), "schema": SCHEMA})
+        return
     if format_name == "text":
-        return "".join(f"{defuse_commands(line)}\n" for line in _list_lines(programs)) + text
+        yield from (f"{defuse_commands(line)}\n" for line in _list_lines(programs))
+    yield render(report, format_name, color=color, rules=rules)
     if format_name == "markdown":
         from linkcheck.report.markdown import render_table
 
-        return text + render_table("Engines", _HEADS, [_row(engine) for engine in programs.engines])
-    return text
+        yield render_table("Engines", _HEADS, [_row(engine) for engine in programs.engines[:MOST_LISTED]])
+        if len(programs.engines) > MOST_LISTED:
+            yield f"\n{_tell_more(len(programs.engines), MOST_LISTED, 'engines')}\n"
 
 
 # ---------------------------------------------------------------- text
@@ -50,16 +68,20 @@ def render_programs(
 
 def _list_lines(programs: ProgramSet) -> Iterator[str]:
     for file in programs.files:
-        methods = f", methods {', '.join(map(printable, file.methods))}" if file.methods else ""
+        methods = f", methods {_join(', ', map(printable, file.methods), len(file.methods))}" if file.methods else ""
         yield f"{printable(file.path)}: ExecuTorch {file.kind.value}, {file.size} bytes{methods}"
-        for delegate in file.delegates:
+        for delegate in file.delegates[:MOST_LISTED]:
             yield from _list_delegate(delegate)
+        if len(file.delegates) > MOST_LISTED:
+            yield f"  {_tell_more(len(file.delegates), MOST_LISTED, 'delegates')}"
         if file.named_data:
             engines = sum(entry.is_engine for entry in file.named_data)
             yield f"  named data: {_count(len(file.named_data), 'entry', 'entries')}, {engines} of them engines"
-    for engine in programs.engines:
+    for engine in programs.engines[:MOST_LISTED]:
         yield f"{printable(engine.name)}"
         yield f"  {', '.join(_describe_engine(engine))}"
+    if len(programs.engines) > MOST_LISTED:
+        yield _tell_more(len(programs.engines), MOST_LISTED, "engines")
     if programs.files:
         yield ""
 
@@ -77,11 +99,14 @@ def _list_delegate(delegate: Delegate) -> Iterator[str]:
     facts += [f"engine {printable(metadata.engine_key)}"] if metadata.engine_key is not None else []
     yield f"{head}, {', '.join(facts)}"
     aliases = {alias.output: alias for alias in metadata.aliased_io}
-    for binding, argument in zip(metadata.io_bindings, match_arguments(delegate), strict=True):
+    matched = zip(metadata.io_bindings, match_arguments(delegate), strict=True)
+    for binding, argument in islice(matched, MOST_LISTED):
         direction = "in " if binding.is_input else "out"
         alias = aliases.get(binding.name)
         updates = "" if alias is None else f", is {printable(alias.input)} updated in place ({printable(alias.kind)})"
         yield f"    {direction} {printable(binding.name)}: {_describe_argument(argument)}{updates}"
+    if len(metadata.io_bindings) > MOST_LISTED:
+        yield f"    {_tell_more(len(metadata.io_bindings), MOST_LISTED, 'inputs and outputs')}"
 
 
 def match_arguments(delegate: Delegate) -> tuple[Argument | None, ...]:
@@ -93,7 +118,8 @@ def match_arguments(delegate: Delegate) -> tuple[Argument | None, ...]:
 def _describe_argument(argument: Argument | None) -> str:
     if argument is None:
         return _UNSEEN
-    shape = ", ".join(f"<={size}" if argument.dynamic else str(size) for size in argument.shape)
+    sizes = (f"<={size}" if argument.dynamic else str(size) for size in argument.shape)
+    shape = _join(", ", sizes, len(argument.shape))
     return f"{argument.dtype}[{shape}]" + ("" if argument.device == "cpu" else f" on {argument.device}")
 
 
@@ -102,9 +128,21 @@ def _describe_engine(engine: Engine) -> Iterator[str]:
     yield f"aligned to {engine.place.alignment}"
     yield engine.plan or "no plan that we know"
     yield f"sha256 {engine.digest}" if engine.digest is not None else "not hashed"
-    yield from (f"also called {printable(key)}" for key in engine.keys[1:])
-    users = " and ".join(printable(user.name) for user in engine.users)
+    yield from (f"also called {printable(key)}" for key in engine.keys[1:MOST_JOINED])
+    if len(engine.keys) > MOST_JOINED:
+        yield _tell_more(len(engine.keys), MOST_JOINED, "keys")
+    users = _join(" and ", (printable(user.name) for user in engine.users), len(engine.users))
     yield f"used by {users}" if users else "used by no delegate"
+
+
+def _join(word: str, names: Iterable[str], count: int) -> str:
+    """The first MOST_JOINED of `count` names, and how many there are more."""
+    shown = [*islice(names, MOST_JOINED)]
+    return word.join(shown if count <= MOST_JOINED else [*shown, f"{count - MOST_JOINED} more"])
+
+
+def _tell_more(count: int, listed: int, what: str) -> str:
+    return f"… and {count - listed} more {what}, all of them in --format json"
 
 
 def _count(number: int, one: str, several: str) -> str:
@@ -125,7 +163,7 @@ def _row(engine: Engine) -> tuple[str, ...]:
         str(engine.place.alignment),
         engine.plan,
         engine.digest or "",
-        ", ".join(user.name for user in engine.users),
+        _join(", ", (user.name for user in engine.users), len(engine.users)),
     )
 
 
@@ -134,34 +172,47 @@ def _row(engine: Engine) -> tuple[str, ...]:
 
 def describe_programs(programs: ProgramSet) -> dict[str, object]:
     """The values of the JSON document that the report does not have."""
+    from linkcheck.report.json_document import Entries
+
     return {
-        "programs": [_describe_file(file) for file in programs.files],
-        "engines": [
-            {
-                "keys": list(engine.keys),
-                "path": engine.place.path,
-                **_describe_place(engine.place),
-                "alignment": engine.place.alignment,
-                "plan": engine.plan or None,
-                "sha256": engine.digest,
-                "used_by": [
-                    {"path": user.path, "method": user.method, "delegate": user.index} for user in engine.users
-                ],
-            }
-            for engine in programs.engines
-        ],
+        "programs": Entries(programs.files, _describe_file),
+        "engines": Entries(programs.engines, _describe_engine_fully),
     }
 
 
+def _describe_engine_fully(engine: Engine) -> dict[str, object]:
+    from linkcheck.report.json_document import Entries
+
+    return {
+        "keys": list(engine.keys),
+        "path": engine.place.path,
+        **_describe_place(engine.place),
+        "alignment": engine.place.alignment,
+        "plan": engine.plan or None,
+        "sha256": engine.digest,
+        "used_by": Entries(engine.users, _describe_user),
+    }
+
+
+def _describe_user(user: Delegate) -> dict[str, object]:
+    return {"path": user.path, "method": user.method, "delegate": user.index}
+
+
 def _describe_file(file: ProgramFile) -> dict[str, object]:
+    from linkcheck.report.json_document import Entries
+
     return {
         "path": file.path,
         "kind": file.kind.value,
         "size": file.size,
         "methods": list(file.methods),
-        "delegates": [_describe_delegate(delegate) for delegate in file.delegates],
-        "named_data": [{"key": entry.key, **_describe_place(entry.place)} for entry in file.named_data],
+        "delegates": Entries(file.delegates, _describe_delegate),
+        "named_data": Entries(file.named_data, _describe_named_data),
     }
+
+
+def _describe_named_data(entry: NamedData) -> dict[str, object]:
+    return {"key": entry.key, **_describe_place(entry.place)}
 
 
 def _describe_delegate(delegate: Delegate) -> dict[str, object]:

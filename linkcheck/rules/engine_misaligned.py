@@ -46,7 +46,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Location, Outcome, Severity, one_line
-from linkcheck.rules.engines import name_place, name_users, skip_program, unread_blobs
+from linkcheck.rules.engines import name_engine, name_place, name_users, skip_program, unread_blobs
 from linkcheck.rules.rule import Rule, RuleMeta
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
         )
         yield META.finding(
             message=(
-                f"The engine {one_line(engine.name)}, {name_place(place)}, {name_users(engine)}, is aligned to "
+                f"{name_engine(engine)}, {name_place(place)}, {name_users(engine)}, is aligned to "
                 f"{place.alignment} bytes only. {consequence}"
             ),
             remedy="Add the engine to the named data with alignment=16, and write the program again.",

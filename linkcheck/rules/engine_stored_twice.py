@@ -76,7 +76,7 @@ META = RuleMeta("LC701", "engine-stored-twice", "the bytes of one engine are in 
 
 def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a finding for each engine that a file and the data files hold more than once; `settings` do not matter."""
-    told: set[frozenset[Place]] = set()
+    told = _Told()
     for program in programs.files:
         engines = engines_of(program, programs)
         unread = unread_blobs(program)
@@ -87,17 +87,14 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
             continue
         clashes = _find_clashes(program, programs)
         for key, entries in clashes.items():
-            if frozenset(entries) not in told:
-                told.add(frozenset(entries))
+            if told.add(entries):
                 yield _judge_clash(key, entries, program)
         groups: dict[str, list[Engine]] = {}
         for engine in engines:
             groups.setdefault(engine.digest or engine.sample, []).append(engine)
         copies = [group for group in groups.values() if len(group) > 1]
         for group in copies:
-            places = frozenset(engine.place for engine in group)
-            if not any(places <= others for others in told):
-                told.add(places)
+            if told.add([engine.place for engine in group]):
                 yield _judge(group, program.path, hashed=programs.hashed)
         if copies or clashes or unread:
             continue
@@ -107,6 +104,22 @@ def check_programs(programs: ProgramSet, settings: Settings) -> Iterator[RuleRes
         else:
             count = "its engine is" if len(engines) == 1 else f"{len(engines)} engines, each is"
             yield Check(META.code, program.path, Outcome.PASS, f"{count} stored once")
+
+
+class _Told:
+    """Sets of places that there is a finding about."""
+
+    def __init__(self) -> None:
+        self._sets: dict[Place, list[frozenset[Place]]] = {}
+
+    def add(self, places: list[Place]) -> bool:
+        """Take `places` for told, and say whether they are news: not all of them in one set that was told before."""
+        new = frozenset(places)
+        if any(new <= others for others in self._sets.get(places[0], ())):
+            return False
+        for place in new:
+            self._sets.setdefault(place, []).append(new)
+        return True
 
 
 def _find_clashes(program: ProgramFile, programs: ProgramSet) -> dict[str, list[Place]]:

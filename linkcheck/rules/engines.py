@@ -32,6 +32,12 @@ def name_place(place: Place) -> str:
     return f"{place} of {place.path}"
 
 
+def name_engine(engine: Engine) -> str:
+    """How a sentence about `engine` begins: "The engine " and its key, or "The engine of forward.delegates[0]"."""
+    name = one_line(engine.name)
+    return f"The engine {name}" if engine.keys else f"{name[:1].upper()}{name[1:]}"
+
+
 def name_users(engine: Engine) -> str:
     """Such as "used by forward.delegates[0] and decode.delegates[0]"."""
     if not engine.users:

@@ -237,6 +237,41 @@ def test_markdown_has_a_table_of_the_engines(capfd: pytest.CaptureFixture[str]) 
     assert f"| `{KEY}` | `model.pte` |" in capfd.readouterr().out
 
 
+def test_a_report_on_much_stays_short_and_json_has_it_all(
+    capfd: pytest.CaptureFixture[str], pte: Callable[..., Any]
+) -> None:
+    engines = {f"tensorrt_engine_{number}": bytes([number % 256, number // 256]) for number in range(300)}
+    program = Program({f"m{number}": [Delegate(make_blob(key=key))] for number, key in enumerate(engines)}, {**engines})
+    write("model.pte", program)
+    for format_name in ("text", "markdown"):
+        run(["pte", "model.pte", "--format", format_name])
+        printed = capfd.readouterr().out
+        assert "… and 100 more engines, all of them in --format json" in printed
+        assert "tensorrt_engine_199" in printed
+        assert "tensorrt_engine_200" not in printed
+        assert ("m18, m19, 280 more" in printed) is (format_name == "text")
+        assert ("… and 100 more delegates" in printed) is (format_name == "text")
+    document = pte("model.pte")
+    assert len(document["engines"]) == len(document["programs"][0]["delegates"]) == 300
+
+
+def test_a_fault_of_many_delegates_is_a_finding_of_each_up_to_a_thousand(pte: Callable[..., Any]) -> None:
+    write("model.pte", Program({"f": [Delegate(make_blob())] * 1203}))
+    document = pte("model.pte")
+    assert document["status"] == 1
+    findings = [finding for finding in document["findings"] if finding["code"] == "LC702"]
+    assert len(findings) == 1001
+    assert findings[-1]["message"].startswith("203 more findings of this rule")
+    assert findings[-1]["primary"] == {"path": "model.pte", "symbol": None}
+    assert [c["reason"] for c in document["checks"] if c["subject"] == "203 more" and c["code"] == "LC705"] == [
+        "such checks, the first 1000 of them are listed"
+    ]
+    waiver = '[[waiver]]\ncode = "LC702"\npath = "model.pte"\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n'
+    Path("linkcheck.toml").write_text(waiver)
+    document = pte("model.pte", "--policy", "linkcheck.toml")
+    assert len(document["findings"]) == document["summary"]["waived"] == 1203
+
+
 def test_names_from_files_are_escaped(capfd: pytest.CaptureFixture[str], pte: Callable[..., Any]) -> None:
     name = "a\n::error::b\x1b[2J"
     program = Program(

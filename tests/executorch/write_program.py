@@ -49,7 +49,14 @@ class Repeated:
     count: int
 
 
-#: Field number -> Number, Numbers, text, bytes, Table, list of Tables or Repeated.
+@dataclass(eq=False, repr=False)
+class Shared:
+    """A value that stands in the file once, whoever of those that hold this very object refers to it."""
+
+    value: Any
+
+
+#: Field number -> Number, Numbers, text, bytes, Table, list of Tables, Repeated or Shared.
 Table = dict[int, Any]
 
 
@@ -58,14 +65,26 @@ class FlatbufferWriter:
 
     def __init__(self, identifier: bytes) -> None:
         self.data = bytearray(4) + identifier
+        #: Who refers to a shared value. It is written last, so that it stands behind all of them.
+        self._waiting: dict[Shared, list[int]] = {}
 
     def write(self, root: Table) -> bytes:
         """The buffer: distance to the root, identifier, tables."""
         self._refer(0, root)
+        while self._waiting:
+            shared = next(iter(self._waiting))
+            first, *others = self._waiting.pop(shared)
+            self._refer(first, shared.value)
+            (distance,) = struct.unpack_from("<I", self.data, first)
+            for place in others:
+                struct.pack_into("<I", self.data, place, first + distance - place)
         return bytes(self.data)
 
     def _refer(self, place: int, value: object) -> None:
         """Write `value`, and at `place` the distance to it."""
+        if isinstance(value, Shared):
+            self._waiting.setdefault(value, []).append(place)
+            return
         if isinstance(value, dict):
             target = self._write_table(value)
         elif isinstance(value, list):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -7,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from linkcheck.report.json_document import render_json
+from linkcheck.report.json_document import Entries, dump_json, render_json
+from linkcheck.report.printable import encodable
 from tests.unit.report import hostile
 from tests.unit.report.samples import CLEAN, FULL, NOTHING, UNKNOWN
 
@@ -112,3 +115,40 @@ def test_text_that_utf_8_can_hold_is_kept_exactly(report: Report) -> None:
         path = reported.finding.primary.path
         if not any("\ud800" <= character <= "\udfff" for character in path):
             assert value["primary"]["path"] == path
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.sampled_from(["##[x]", "\ud800", "a\nb"]),
+    lambda parts: st.lists(parts, max_size=3) | st.dictionaries(st.text(max_size=3), parts, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(max_size=3), VALUES, max_size=3))
+def test_what_is_written_is_indented_as_json_does(document: dict[str, object]) -> None:
+    text = json.dumps(encodable(document), indent=2)
+    assert dump_json(document) == text.replace("##", "#\\u0023") + "\n"
+
+
+def test_a_long_list_has_an_entry_a_line_and_the_same_values() -> None:
+    few, many = [
+        dump_json({"a": Entries(range(count), lambda n: {"n": n, "b": Entries("xy", lambda c: [c, 1])}), "z": []})
+        for count in (1000, 1001)
+    ]
+    assert json.loads(many) == {"a": [{"n": n, "b": [["x", 1], ["y", 1]]} for n in range(1001)], "z": []}
+    assert json.loads(many)["a"][:1000] == json.loads(few)["a"]
+    assert len(few.splitlines()) > 10_000
+    assert len(many.splitlines()) == 1001 + 5
+    assert len(dump_json({"a": [*range(1001)]}).splitlines()) == 1001 + 4
+    assert len(dump_json({"a": [[*range(1001)]]}).splitlines()) == 1001 + 6
+    assert few == json.dumps(json.loads(few), indent=2) + "\n"
+
+
+def test_nothing_of_a_document_waits_for_the_search_for_cycles() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        dump_json({"a": Entries(range(100), lambda n: {"n": [n, {"m": n}]})})
+        assert gc.collect() < 50  # json's own indent leaves some for each call
+    finally:
+        gc.enable()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linkcheck.executorch.blob import Metadata
+from linkcheck.executorch.blob import TensorRTBlob
 from linkcheck.executorch.facts import (
     TENSORRT_BACKEND,
     Blob,
@@ -29,7 +29,7 @@ def delegate(
     method: str = "forward", *, inline: Place | None = None, key: str | None = None, path: str = PATH
 ) -> Delegate:
     """A TensorRT delegate whose blob holds an engine at `inline`, or names `key`, or both or neither."""
-    blob = Blob(Metadata(engine_key=key), inline)
+    blob = Blob(TensorRTBlob(engine_key=key), inline)
     return Delegate(path, method, 0, TENSORRT_BACKEND, place(0x400, 256, path), blob)
 
 

@@ -24,7 +24,7 @@ def test_finds_a_named_engine_that_the_delegate_refuses(offset: int, alignment: 
 def test_finds_an_inline_engine_whose_blob_is_misplaced() -> None:
     user = delegate(inline=place(0x1008))
     finding = only_finding(check_programs(together(program(user), engines=(engine(place(0x1008), user),)), SETTINGS))
-    assert "the engine of forward.delegates[0]" in finding.message
+    assert "The engine of forward.delegates[0], 64 bytes" in finding.message
     assert "The blob's format promises 16" in finding.message
 
 

@@ -1,0 +1,56 @@
+"""Shortens the results of one rule, of which a file can make as many as it likes, and keeps their verdict. No rule.
+
+Ten thousand delegates with one fault are ten thousand findings, which nobody reads and which take a hundred megabytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.model import Check, Confidence, Finding, Location
+from linkcheck.value import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from linkcheck.choice import Choice
+    from linkcheck.model import RuleResult
+    from linkcheck.policy.settings import Waiver
+
+#: Results of one rule, of each outcome and each severity, that are listed one by one.
+MOST_LISTED = 1000
+
+
+def fold(results: Iterable[RuleResult], waivers: Iterable[Waiver] = ()) -> Iterator[RuleResult]:
+    """The first MOST_LISTED of `results` of each kind, and then one that stands for the others and has their verdict.
+
+    Findings of a rule that `waivers` speak of stay as they are: whoever accepts each of them by name accepts them all.
+    """
+    codes = tuple([waiver.code for waiver in waivers])
+    seen: dict[Choice, int] = {}
+    last: dict[Choice, RuleResult] = {}
+    for result in results:
+        kind: Choice = result.outcome if isinstance(result, Check) else result.severity
+        seen[kind] = seen.get(kind, 0) + 1
+        if seen[kind] <= MOST_LISTED or (isinstance(result, Finding) and result.code.startswith(codes)):
+            yield result
+        else:
+            last[kind] = result
+    for kind, result in last.items():
+        more = seen[kind] - MOST_LISTED
+        if isinstance(result, Check):
+            reason = f"such checks, the first {MOST_LISTED} of them are listed"
+            yield replace(
+                result, subject=f"{more} more", reason=f"{reason}; {result.reason}" if result.reason else reason
+            )
+        else:
+            yield Finding(
+                code=result.code,
+                name=result.name,
+                severity=result.severity,
+                confidence=Confidence.HIGH,
+                message=f"{more} more findings of this rule, the first {MOST_LISTED} of which are listed.",
+                remedy=result.remedy,
+                primary=Location(result.primary.path),
+                evidence={"not_listed": more},
+            )
