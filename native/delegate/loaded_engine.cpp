@@ -2,6 +2,9 @@
 
 #include <executorch/runtime/platform/log.h>
 
+#include <new>
+#include <optional>
+
 #include "capture_scope.h"
 #include "device_scope.h"
 #include "execution.h"
@@ -11,11 +14,16 @@ namespace linkcheck::trt {
 
 LoadedEngine::Parts::~Parts() {
   if (engine == nullptr && contexts == nullptr) return;
-  DeviceScope device(traits.device, driver, primary_context);
-  if (!device.status().ok()) {
-    // Freed all the same: CUDA finds most things by their address, and to keep them would be a leak
-    // for sure.
-    ET_LOG(Error, "TensorRTBackend::destroy: %s", device.status().failure().message.c_str());
+  std::optional<DeviceScope> device;
+  // Freed whatever happens here: CUDA finds most things by their address, and to keep them would be
+  // a leak for sure.
+  try {
+    device.emplace(traits.device, driver, primary_context);
+    if (!device->status().ok()) {
+      ET_LOG(Error, "TensorRTBackend::destroy: %s", device->status().failure().message.c_str());
+    }
+  } catch (const std::bad_alloc&) {
+    ET_LOG(Error, "TensorRTBackend::destroy: out of host memory");
   }
   contexts.reset();
   engine.reset();
@@ -35,7 +43,8 @@ Status LoadedEngine::execute(Arguments arguments) {
                    "with CallerStreamGuard, and leave async_return on"};
   }
   // Making a context or waiting for one is not the capture's business.
-  const CaptureScope capture(selection.capturing);
+  CaptureScope capture(selection.capturing);
+  if (!capture.status().ok()) return std::move(capture.status());
   auto lease = parts_.contexts->acquire(StreamKey(selection.stream));
   if (!lease.ok()) return std::move(lease.failure());
   if (selection.capturing) lease.value().keep_for_graph();
@@ -44,7 +53,10 @@ Status LoadedEngine::execute(Arguments arguments) {
                       selection.capturing ? Completion::kByGraph
                       : may_return_early  ? Completion::kEarly
                                           : Completion::kOnReturn);
-  return execution.run(arguments);
+  status = execution.run(arguments);
+  // Otherwise each refused attempt would cost a context.
+  if (selection.capturing && !execution.enqueued()) lease.value().release_from_graph();
+  return status;
 }
 
 }  // namespace linkcheck::trt
