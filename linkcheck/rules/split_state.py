@@ -7,9 +7,11 @@ set (the root, everything it needs, and the `--dlopen` roots with what they need
 up in two different files are a split. So is a definition that no relocation of its file refers to, beside another
 file's: ld.so cannot lead the uses inside that file (if there are any: confidence medium) to the other one. Two owner
 libraries in one process, and uses that are bound to another file's copy beside the owner's, are a split whatever
-ld.so makes of them today. Several definitions that all uses can be led to one of are one copy: that is information.
-A C++ inline function that several files define, each for itself, is one copy where ld.so merges the static variables
-inside it (STB_GNU_UNIQUE); not with `-fno-gnu-unique` or hidden visibility, nor with musl.
+ld.so makes of them today. Several definitions that all uses can be led to one of are one copy: that is information,
+also where it is not the owner's, if all are weak or STB_GNU_UNIQUE: what C++ headers define (inline variables and
+functions, static members of templates) is in every file that uses it. A C++ inline function that several files define,
+each for itself, is one copy where ld.so merges the static variables inside it (STB_GNU_UNIQUE); not with
+`-fno-gnu-unique` or hidden visibility, nor with musl.
 
 Uses that reach several versions of one file's symbols (`name@V1`, `name@@V2`, at different addresses) are `unknown`:
 the tables do not tell whether these share one variable. So is everything in a process with a filter (DT_FILTER,
@@ -53,8 +55,9 @@ $ linkcheck verify runner --dlopen libdelegate.so
 Hidden copies in stripped files (LC301 and LC404 look for the missing import), and what an unresolved library brings:
 while one is missing, a single copy is `unknown`, not a pass. A file that exports a copy and leaves only some of its
 uses to ld.so: one relocation for one of the symbols is taken as the sign that all of its uses can be led elsewhere.
-That an inline function reaches an inline variable or a static member of a template, which ld.so merges, too: name the
-variable in `symbols`, not the function. Constructors: two files that register the same thing with one registry do so
+That an inline function reaches an inline variable or a static member of a template, which ld.so merges, too, and inline
+functions that the compiler has put into their callers: name the variable in `symbols`, not the function (a static one
+inside of it is `get()::value`). Constructors: two files that register the same thing with one registry do so
 twice, whatever their symbols are bound to (`forbid-import`, `forbid-export` of a `[[role]]`: LC204, LC302).
 RTLD_DEEPBIND: no option says that a library is opened with it.
 """
@@ -64,7 +67,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
-from linkcheck.model import BindingKind, Check, Confidence, Finding, Location, Outcome, Severity, Verdict
+from linkcheck.model import (
+    BindingKind,
+    Check,
+    Confidence,
+    Finding,
+    Libc,
+    Location,
+    Outcome,
+    Severity,
+    SymbolBinding,
+    Verdict,
+)
 from linkcheck.rules.ownership import definers, is_owner, judge_copies, missing_libraries, owner_modules, state_names
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import chain_text, consequence, counted, link_remedy, listed
@@ -73,7 +87,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from linkcheck.loader.state import Judgement
-    from linkcheck.model import LoadSet, RuleResult
+    from linkcheck.model import LoadSet, RuleResult, Symbol
     from linkcheck.policy.settings import Settings, State
 
 META = RuleMeta("LC401", "split-state", "one process would hold several copies of one state", Severity.ERROR, "0.1")
@@ -115,14 +129,18 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     # An object that the program only makes room for (R_*_COPY) still belongs to the library it is copied from.
     holder = next((b.copy_of for b in judgement.bindings if b.copy_of is not None), judgement.providers[0])
     others = [index for index in definers(load_set, names) if index != holder]
-    if others and (problem := _owner_problem(load_set, state, (holder, *others), holder)):
+    strengths = {one.binding for index in (holder, *others) for one in _list_definitions(load_set, index, names)}
+    # Headers put weak definitions into every file that includes them: that the owner's is not the one is no fault.
+    in_headers = strengths <= {SymbolBinding.WEAK, SymbolBinding.GNU_UNIQUE}
+    if others and not in_headers and (problem := _owner_problem(load_set, state, (holder, *others), holder)):
         lines = [f"    {chain_text(load_set, index)}" for index in (holder, *others)]
         message = "\n".join([f"Several files of one process define the {state.name}:", *lines, problem])
         return _finding(load_set, state, (holder, *others), message + consequence(state), judgement)
     if judgement.doubt:
         return Check(META.code, subject, Outcome.UNKNOWN, judgement.doubt)
     if others:
-        return _merged(load_set, state, holder, others)
+        for_good = strengths == {SymbolBinding.GNU_UNIQUE} and load_set.libc is Libc.GLIBC
+        return _merged(load_set, state, holder, others, for_good=for_good)
     what = "one copy" if is_owner(load_set.modules[holder].image, state, load_set) else "the only copy in sight"
     return Check(META.code, subject, Outcome.PASS, f"{what} of the {state.name}: {_path(load_set, holder)}")
 
@@ -168,12 +186,23 @@ def _split(load_set: LoadSet, state: State, judgement: Judgement) -> Finding:
     return _finding(load_set, state, copies, message, judgement, confidence)
 
 
-def _merged(load_set: LoadSet, state: State, holder: int, others: Sequence[int]) -> Finding:
+def _list_definitions(load_set: LoadSet, index: int, names: Sequence[str]) -> Iterator[Symbol]:
+    """The definitions of `names` that the module at `index` exports."""
+    symbols = load_set.modules[index].image.symbols
+    return (symbol for name in names for symbol in symbols.exported(name))
+
+
+def _merged(load_set: LoadSet, state: State, holder: int, others: Sequence[int], *, for_good: bool) -> Finding:
     paths = listed([_path(load_set, index) for index in others])
     verb = "defines" if len(others) == 1 else "define"
     message = (
         f"{paths} also {verb} the {state.name}, but every use in this process is bound to the copy in "
-        f"{_path(load_set, holder)}. That holds only for this load order and scope."
+        f"{_path(load_set, holder)}. "
+    )
+    message += (
+        "ld.so merges them in every load order and scope (STB_GNU_UNIQUE)."
+        if for_good
+        else "That holds only for this load order and scope."
     )
     return _finding(load_set, state, (holder, *others), message, None)
 
