@@ -33,7 +33,8 @@ $ linkcheck verify runner
 
 * A library on the link line contains the owner's code (a static archive in it): link that one to the owner instead.
 * The owner has another name than the policy knows: add its SONAME to `owner` of the `[[state]]`.
-* A preloaded library, or the program with `-rdynamic`, exports a copy: take it out.
+* A preloaded library, or the program with `-rdynamic`, exports a copy: take it out. One that is there to take the
+  calls, such as an allocator, is the owner: name it in `owner`, in place of the library that it replaces.
 
 ## Options
 
