@@ -59,7 +59,7 @@ class _Module(Value):
 #: `/usr/lib/python3/dist-packages/`, `venv/lib/python3.11/site-packages/`: what stands before it is one installation.
 _INSTALLATION = r"(.*?)(?:^|/)lib(?:64|32)?/(?:python|pypy)3[^/]*/"
 
-#: Minor versions of CPython 3: the first with `abi3t`, and the first whose debug build imports modules of the usual one.
+#: Minor versions of CPython 3: the first with `abi3t`, and the first whose debug build imports those of the usual one.
 _FIRST_WITH_ABI3T, _FIRST_DEBUG_LIKE_USUAL = 15, 8
 
 
