@@ -70,7 +70,16 @@ from linkcheck.rules.ownership import (
     state_of,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, consequence, link_remedy, listed, owner_text, shown
+from linkcheck.rules.wording import (
+    SCOPE_OF_OPENED,
+    chain_text,
+    consequence,
+    link_remedy,
+    listed,
+    loaded_text,
+    owner_text,
+    shown,
+)
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
@@ -175,8 +184,9 @@ def _finding(load_set: LoadSet, state: State, settings: Settings, wrong: list[Bi
     symbols = unique(b.symbol for b in wrong)
     providers = dict.fromkeys(b.provider for b in wrong if b.provider is not None)
     chains = "".join(f"\n    {chain_text(load_set, index)}" for index in providers)
+    user = f"{path}{loaded_text(load_set, wrong[0].module)}"
     return META.finding(
-        f"{path} imports {shown(symbols, settings)}, and ld.so binds that to a file that does not own the "
+        f"{user} imports {shown(symbols, settings)}, and ld.so binds that to a file that does not own the "
         f"{state.name}; {owner_text(state)} does:{chains}{_after(consequence(state))}",
         link_remedy(state),
         Location(path, symbols[0]),
