@@ -56,7 +56,6 @@ from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
 from linkcheck.loader.lookup import finder_of
-from linkcheck.loader.missing import find_rivals
 from linkcheck.model import BindingKind, Check, Finding, Location, Outcome, Severity, unique
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.ownership import (
@@ -83,7 +82,7 @@ from linkcheck.rules.wording import (
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from linkcheck.loader.state import Judgement
     from linkcheck.model import Binding, LoadSet, RuleResult, Unresolved
@@ -112,7 +111,11 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
     )
     widest = judge_copies_if_global(state, load_set, settings)
     missing = missing_libraries(load_set, settings)
-    rivals = find_rivals(replace(load_set, unresolved=missing), bound) if missing else {}
+    rivals: Mapping[int, tuple[Unresolved, ...]] = {}
+    if missing:
+        from linkcheck.loader.missing import find_rivals
+
+        rivals = find_rivals(replace(load_set, unresolved=missing), bound)
     for index in _list_modules(bound):
         path = load_set.modules[index].image.path
         wrong = _list_wrong(index, judgement, state, load_set)
