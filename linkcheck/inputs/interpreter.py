@@ -59,33 +59,41 @@ class _Module(Value):
 #: `/usr/lib/python3/dist-packages/`, `venv/lib/python3.11/site-packages/`: what stands before it is one installation.
 _INSTALLATION = r"(.*?)(?:^|/)lib(?:64|32)?/(?:python|pypy)3[^/]*/"
 
+#: Minor versions of CPython 3: the first with `abi3t`, and the first whose debug build imports those of the usual one.
+_FIRST_WITH_ABI3T, _FIRST_DEBUG_LIKE_USUAL = 15, 8
+
 
 def find_interpreters(
     programs: Sequence[Image], libraries: Iterable[Image], show: Callable[[str], str] = str
 ) -> tuple[Interpreter, ...]:
     """One interpreter for each tag of Python that some of `libraries` are modules for, if it imports two or more.
 
-    A module without a version in its name is for every version, and one with `abi3` for every one but the free-threaded
-    ones (PEP 703; Python/dynload_shlib.c). One module alone makes no process that is not judged already, unless the
-    interpreter is among `programs`. Modules for two C libraries or of two installations never meet; what lies in no
-    installation, as in wheels, is taken together. Of several programs that fit, the one of the same installation is
-    taken, and without one another: the Python of a virtual environment lies elsewhere. `show` names a path as users
-    know it.
+    A module without a version in its name is for every version, one with `abi3` for every one but the free-threaded
+    ones, and one with `abi3t` for every one since 3.15 (PEP 803): that is what CPython 3.15 looks for
+    (Python/dynload_shlib.c). 3.13 and 3.14 look for `abi3` when they are free-threaded, too, and crash of what they
+    find (python/cpython issue 120901), so such a process is not made either. A debug build imports the modules of the
+    usual one besides its own (configure.ac, ALT_SOABI; since 3.8).
+
+    One module alone makes no process that is not judged already, unless the interpreter is among `programs`. Modules
+    for two C libraries or of two installations never meet; what lies in no installation, as in wheels, is taken
+    together. Of several programs that fit, the one of the same installation is taken, and without one another: the
+    Python of a virtual environment lies elsewhere. `show` names a path as users know it.
     """
     found = []
     for place, modules in _group(libraries, show).items():
         fitting = [one for one in programs if one.target == place.target and recognise_libc(one) is place.libc]
-        general = tuple(module.image for module in modules if not module.tag)
+        general = [module.image for module in modules if not module.tag]
         for tag in dict.fromkeys(module.tag for module in modules if module.tag) or ("",):
             candidates = [one for one in fitting if _interprets(one, tag)]
             image = min(
                 candidates,
-                key=lambda one: (_is_free_threaded(one), _home(show(one.path)) != place.installation),
+                key=lambda one: (*_flags(one), _home(show(one.path)) != place.installation),
                 default=None,
             )
-            importable = (*(module.image for module in modules if tag and module.tag == tag), *general)
-            if "t" in _split_version(_version(tag))[1] or (image is not None and _is_free_threaded(image)):
-                importable = tuple(one for one in importable if not one.path.endswith(".abi3.so"))
+            tags = (tag, _without_debug(tag)) if tag else ()
+            own = (module.image for one in dict.fromkeys(tags) for module in modules if module.tag == one)
+            version = _split_version(_version(tag)) if tag or image is None else _version_of(image)
+            importable = (*own, *(one for one in general if _suits_stable_abi(one, *version)))
             if importable and (image is not None or len(importable) > 1):
                 found.append(Interpreter(image or _stand_in(importable, place.libc), importable))
     return tuple(found)
@@ -98,7 +106,7 @@ def _group(libraries: Iterable[Image], show: Callable[[str], str]) -> dict[_Plac
         name = library.path.rpartition("/")[2]
         if not name.startswith("lib") and is_extension_module(library):
             tag = _tag(name)
-            module = _Module(library, tag, named_libc(library) or _libc_of_tag(tag))
+            module = _Module(library, tag, named_libc(library) or _libc_of_tag(_suffix(name)))
             together.setdefault((library.target, _installation(show(library.path))), []).append(module)
     places = {}
     for (target, installation), modules in together.items():
@@ -126,10 +134,16 @@ def _home(program: str) -> str | None:
 def _tag(name: str) -> str:
     """The implementation, version and platform that the file name of a module is for (PEP 3149), or an empty text.
 
-    `cpython-311-x86_64-linux-gnu` of `x.cpython-311-x86_64-linux-gnu.so`: an interpreter imports its own tag only.
+    `cpython-311-x86_64-linux-gnu` of `x.cpython-311-x86_64-linux-gnu.so`: an interpreter imports its own tag only,
+    unless it is a debug build.
     """
-    tag = name.partition(".")[2].removesuffix(".so")
+    tag = _suffix(name)
     return tag if tag.startswith(("cpython-", "pypy", "graalpy")) else ""
+
+
+def _suffix(name: str) -> str:
+    """What stands between the name of the module and `.so`."""
+    return name.partition(".")[2].removesuffix(".so")
 
 
 def _libc_of_tag(tag: str) -> Libc | None:
@@ -154,8 +168,34 @@ def _split_version(version: str) -> tuple[str, str]:
     return ("", "") if match is None else (match[1], "".join(sorted(match[2].replace("m", ""))))
 
 
-def _is_free_threaded(program: Image) -> bool:
-    return "t" in _split_version(program.path.rpartition("/")[2])[1]
+def _version_of(program: Image) -> tuple[str, str]:
+    return _split_version(program.path.rpartition("/")[2])
+
+
+def _flags(program: Image) -> tuple[bool, bool]:
+    """Whether it is free-threaded, and whether it is a debug build: of several that fit, the usual one is taken."""
+    flags = _version_of(program)[1]
+    return "t" in flags, "d" in flags
+
+
+def _without_debug(tag: str) -> str:
+    """The tag of the usual build whose modules the debug build of `tag` imports, too; `tag` for any other."""
+    version = _version(tag)
+    minor, flags = _split_version(version)
+    if "d" not in flags or int(minor) < _FIRST_DEBUG_LIKE_USUAL:
+        return tag
+    return version.removesuffix("d") + tag.removeprefix(version)
+
+
+def _suits_stable_abi(module: Image, minor: str, flags: str) -> bool:
+    """Whether an interpreter of that version and ABI flags, empty for any, imports a `module` without a version.
+
+    The name of the stable ABI may be followed by a platform: `x.abi3-x86_64-linux-gnu.so` (since CPython 3.15).
+    """
+    abi = _suffix(module.path.rpartition("/")[2]).partition("-")[0]
+    if abi == "abi3":
+        return "t" not in flags
+    return abi != "abi3t" or not minor or int(minor) >= _FIRST_WITH_ABI3T
 
 
 def _interprets(program: Image, tag: str) -> bool:
@@ -164,8 +204,10 @@ def _interprets(program: Image, tag: str) -> bool:
     It is called so, and has the interpreter in it or needs it.
     """
     name = program.path.rpartition("/")[2]
-    wanted = _split_version(_version(tag))
-    if not name.startswith("python3") or (tag and (not wanted[0] or _split_version(name) != wanted)):
+    wanted, own = _split_version(_version(tag)), _split_version(name)
+    if own[0] and int(own[0]) >= _FIRST_DEBUG_LIKE_USUAL and "d" not in wanted[1]:
+        own = own[0], own[1].replace("d", "")
+    if not name.startswith("python3") or (tag and (not wanted[0] or own != wanted)):
         return False
     try:
         return any(need.startswith("libpython3.") for need in program.needed) or bool(

@@ -65,7 +65,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.loader.missing import find_rivals
 from linkcheck.model import BindingKind, Check, Location, Outcome, Severity, Verdict
 from linkcheck.rules.ownership import judge_copies, judge_copies_if_global, missing_libraries, owner_modules
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -73,10 +72,10 @@ from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, link_remedy, li
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from linkcheck.loader.state import Judgement
-    from linkcheck.model import Binding, LoadSet, RuleResult
+    from linkcheck.model import Binding, LoadSet, RuleResult, Unresolved
     from linkcheck.policy.settings import Settings, State
     from linkcheck.rules.rule import Bundle
 
@@ -113,7 +112,11 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
             yield Check(META.code, subject, Outcome.PASS, f"every import of the {state.name} finds a definition")
         return
     missing = missing_libraries(load_set, settings)
-    rivals = find_rivals(replace(load_set, unresolved=missing), unbound) if missing else {}
+    rivals: Mapping[int, tuple[Unresolved, ...]] = {}
+    if missing:
+        from linkcheck.loader.missing import find_rivals
+
+        rivals = find_rivals(replace(load_set, unresolved=missing), unbound)
     if rivals:
         names = listed(sorted({u.needed for some in rivals.values() for u in some}))
         yield Check(META.code, subject, Outcome.UNKNOWN, f"{names} not found, and it may define the {state.name}")

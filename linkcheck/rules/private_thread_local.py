@@ -67,12 +67,12 @@ from linkcheck.rules.ownership import (
     uses_any,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import counted, link_remedy, owner_text
+from linkcheck.rules.wording import counted, link_remedy, loaded_text, owner_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from linkcheck.model import Image, LoadSet, RuleResult
+    from linkcheck.model import LoadSet, RuleResult
     from linkcheck.policy.settings import Settings, State
 
 META = RuleMeta(
@@ -99,7 +99,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             if state.only_with_owner and not owner_modules(state, load_set):
                 continue
             if state.name in demanded or is_opened(index, load_set):
-                result = _judge(module.image, state, demanded=state.name in demanded)
+                result = _judge(index, load_set, state, demanded=state.name in demanded)
                 if isinstance(result, Finding) and state.name not in demanded and _is_guess(state, load_set):
                     reason = f"nothing that the process loads touches the {state.name}"
                     result = Check(META.code, module.image.path, Outcome.NOT_APPLICABLE, reason)
@@ -116,7 +116,8 @@ def _is_guess(state: State, load_set: LoadSet) -> bool:
     )
 
 
-def _judge(image: Image, state: State, *, demanded: bool) -> RuleResult:
+def _judge(index: int, load_set: LoadSet, state: State, *, demanded: bool) -> RuleResult:
+    image = load_set.modules[index].image
     if imported_symbols(image, state):
         return Check(META.code, image.path, Outcome.PASS, f"imports the {state.name}")
     if image.symbols.unseen is not None:
@@ -130,8 +131,8 @@ def _judge(image: Image, state: State, *, demanded: bool) -> RuleResult:
         )
     size = counted(image.tls.memory_size, "byte")
     message = (
-        f"{image.path} has {size} of thread-local storage of its own (PT_TLS) and imports nothing of the {state.name}, "
-        f"which is a thread_local of {owner_text(state)}."
+        f"{image.path}{loaded_text(load_set, index)} has {size} of thread-local storage of its own (PT_TLS) and "
+        f"imports nothing of the {state.name}, which is a thread_local of {owner_text(state)}."
     )
     if certain:
         message += " It defines the symbols itself, so the storage is a second copy."

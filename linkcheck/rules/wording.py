@@ -26,6 +26,11 @@ def chain_text(load_set: LoadSet, index: int) -> str:
     return " -> ".join(load_set.modules[i].image.path for i in load_set.chain(index))
 
 
+def loaded_text(load_set: LoadSet, index: int) -> str:
+    """` (loaded as bin/runner -> liba.so)` for a module that another one needs, or nothing."""
+    return f" (loaded as {chain_text(load_set, index)})" if len(load_set.chain(index)) > 1 else ""
+
+
 def listed(names: Sequence[str], word: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
     if len(names) < 2:

@@ -33,7 +33,8 @@ $ linkcheck verify runner
 
 * A library on the link line contains the owner's code (a static archive in it): link that one to the owner instead.
 * The owner has another name than the policy knows: add its SONAME to `owner` of the `[[state]]`.
-* A preloaded library, or the program with `-rdynamic`, exports a copy: take it out.
+* A preloaded library, or the program with `-rdynamic`, exports a copy: take it out. One that is there to take the
+  calls, such as an allocator, is the owner: name it in `owner`, in place of the library that it replaces.
 
 ## Options
 
@@ -55,7 +56,6 @@ from typing import TYPE_CHECKING
 
 from linkcheck.loader.filters import describe_filters
 from linkcheck.loader.lookup import finder_of
-from linkcheck.loader.missing import find_rivals
 from linkcheck.model import BindingKind, Check, Finding, Location, Outcome, Severity, unique
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.ownership import (
@@ -69,11 +69,20 @@ from linkcheck.rules.ownership import (
     state_of,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, consequence, link_remedy, listed, owner_text, shown
+from linkcheck.rules.wording import (
+    SCOPE_OF_OPENED,
+    chain_text,
+    consequence,
+    link_remedy,
+    listed,
+    loaded_text,
+    owner_text,
+    shown,
+)
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from linkcheck.loader.state import Judgement
     from linkcheck.model import Binding, LoadSet, RuleResult, Unresolved
@@ -102,7 +111,11 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
     )
     widest = judge_copies_if_global(state, load_set, settings)
     missing = missing_libraries(load_set, settings)
-    rivals = find_rivals(replace(load_set, unresolved=missing), bound) if missing else {}
+    rivals: Mapping[int, tuple[Unresolved, ...]] = {}
+    if missing:
+        from linkcheck.loader.missing import find_rivals
+
+        rivals = find_rivals(replace(load_set, unresolved=missing), bound)
     for index in _list_modules(bound):
         path = load_set.modules[index].image.path
         wrong = _list_wrong(index, judgement, state, load_set)
@@ -174,8 +187,9 @@ def _finding(load_set: LoadSet, state: State, settings: Settings, wrong: list[Bi
     symbols = unique(b.symbol for b in wrong)
     providers = dict.fromkeys(b.provider for b in wrong if b.provider is not None)
     chains = "".join(f"\n    {chain_text(load_set, index)}" for index in providers)
+    user = f"{path}{loaded_text(load_set, wrong[0].module)}"
     return META.finding(
-        f"{path} imports {shown(symbols, settings)}, and ld.so binds that to a file that does not own the "
+        f"{user} imports {shown(symbols, settings)}, and ld.so binds that to a file that does not own the "
         f"{state.name}; {owner_text(state)} does:{chains}{_after(consequence(state))}",
         link_remedy(state),
         Location(path, symbols[0]),

@@ -38,6 +38,10 @@ def processes(*images: Image) -> list[tuple[str, tuple[str, ...]]]:
         ("python3.13t", "cpython-313t", True),
         ("python3.13d", "cpython-313d", True),
         ("python3.13td", "cpython-313td", True),
+        ("python3.13d", "cpython-313", True),
+        ("python3.13td", "cpython-313t", True),
+        ("python3.13td", "cpython-313", False),
+        ("python3.7d", "cpython-37m", False),
         ("python3.6", "cpython-36m", True),
         ("python3.6m", "cpython-36m", True),
         ("python3.13t", "cpython-313", False),
@@ -67,6 +71,30 @@ def test_abi3_is_not_for_free_threaded_interpreters() -> None:
     assert processes(python("bin/python3.13t"), stable, plain) == [("bin/python3.13t", (plain.path,))]
     both = python("bin/python3.13t"), python("bin/python3.13")
     assert processes(*both, stable) == [("bin/python3.13", (stable.path,))]
+
+
+def test_abi3_with_a_platform_is_abi3() -> None:
+    stable = module("a/stable.abi3-x86_64-linux-gnu.so")
+    assert processes(python("bin/python3.15t"), stable) == []
+    assert processes(python("bin/python3.15"), stable) == [("bin/python3.15", (stable.path,))]
+    other = module("a/other.abi3-x86_64-linux-musl.so")
+    assert processes(python("bin/python3.15"), stable, other) == [("bin/python3.15", (stable.path,))]
+
+
+def test_abi3t_is_for_every_interpreter_since_3_15() -> None:
+    for name in ("stable.abi3t.so", "stable.abi3t-x86_64-linux-gnu.so"):
+        stable = module(f"a/{name}")
+        for program, fits in (("3.15", True), ("3.15t", True), ("3.14t", False), ("3.14", False)):
+            found = processes(python(f"bin/python{program}"), stable)
+            assert found == ([(f"bin/python{program}", (stable.path,))] if fits else [])
+
+
+def test_a_debug_build_imports_the_modules_of_the_usual_build_too() -> None:
+    usual, debug = (module(f"a/one.cpython-{version}-x86_64-linux-gnu.so") for version in ("313", "313d"))
+    assert processes(python("bin/python3.13d"), python("bin/python3.13"), usual, debug) == [
+        ("bin/python3.13", (usual.path,)),
+        ("bin/python3.13d", (debug.path, usual.path)),
+    ]
 
 
 GLIBC, MUSL = "libc.so.6", "libc.musl-x86_64.so.1"

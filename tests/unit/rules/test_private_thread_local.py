@@ -42,6 +42,15 @@ def test_finds_the_segment_that_a_hidden_copy_leaves_in_a_runner() -> None:
     assert finding.evidence == {"thread_local_bytes": 16, "state": "caller stream", "demanded": True}
 
 
+def test_says_how_the_file_is_loaded() -> None:
+    demands = role(kind="library", import_=(PROFILE.states[0].symbols[0],))
+    world = load_set(runner(needed=(OWNER, "libd.so")), owner(), HIDDEN_DELEGATE)
+    finding = only_finding(check(world, small_policy(demands, states=PROFILE.states[:1])))
+    assert finding.message.startswith(
+        "lib/d.so (loaded as bin/runner -> lib/d.so) has 16 bytes of thread-local storage"
+    )
+
+
 def test_finds_a_copy_that_its_own_symbols_prove() -> None:
     finding = only_finding(check(load_set(runner(imports=(), exports=(ACCESSOR,), tls=16)), PROFILE))
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.HIGH)

@@ -35,6 +35,15 @@ def test_finds_an_import_that_an_earlier_library_answers() -> None:
     assert "bin/runner -> lib/libother.so" in finding.message
 
 
+def test_says_how_the_file_that_imports_is_loaded() -> None:
+    user = image("lib/libuser.so", soname="libuser.so", needed=(OWNER,), imports=(ACCESSOR,))
+    world = load_set(runner(needed=("libother.so", "libuser.so"), imports=()), OTHER, user, owner())
+    assert (
+        "lib/libuser.so (loaded as bin/runner -> lib/libuser.so) imports"
+        in only_finding(check(world, STREAM_ONLY)).message
+    )
+
+
 def test_finds_a_demanded_import_without_any_owner() -> None:
     finding = only_finding(check(load_set(runner(needed=("libother.so",)), OTHER), STREAM_ONLY))
     assert finding.primary.path == "bin/runner"
