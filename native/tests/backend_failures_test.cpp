@@ -38,61 +38,80 @@ class BackendFailures : public BackendTest {
     return gpusim::calls();
   }
 
-  // Fails each call of an execute in turn. Inputs and outputs are made anew, so nothing stale can
-  // pass for a result.
-  void fail_each_call(Place place) {
-    const auto run = [&](bool expect_success) {
-      const auto input = TestTensor::floats(kShape, 1.0F, place);
-      TestTensor output(ScalarType::Float, kShape, place);
-      const Error error = execute({input.get(), &output});
-      // Work that a successful execute left behind; after an error there must be none.
-      if (error == Error::Ok) {
-        cudaDeviceSynchronize();
-      } else {
-        EXPECT_EQ(gpusim::live().pending_operations, 0U);
-      }
-      if (expect_success || error == Error::Ok) {
-        EXPECT_EQ(error, Error::Ok);
-        EXPECT_THAT(output.read<float>(), Each(2.0F));
-      }
-      return error;
-    };
-    ASSERT_EQ(load_add_one(), Error::Ok);
+  // The arguments of one execute, made anew for each so that nothing stale can pass for a result,
+  // and what the outputs must be.
+  struct Call {
+    std::vector<std::unique_ptr<TestTensor>> inputs;
+    std::vector<std::unique_ptr<TestTensor>> outputs;
+    float expected;
+  };
+  using MakeCall = std::function<Call()>;
+  static Call call_add_one(Place place) {
+    Call call;
+    call.inputs.push_back(TestTensor::floats(kShape, 1.0F, place));
+    call.outputs.push_back(std::make_unique<TestTensor>(ScalarType::Float, kShape, place));
+    call.expected = 2.0F;
+    return call;
+  }
+  Error execute_call(const Call& call) {
+    std::vector<TestTensor*> arguments;
+    for (const auto& input : call.inputs) arguments.push_back(input.get());
+    for (const auto& output : call.outputs) arguments.push_back(output.get());
+    return execute(arguments);
+  }
+  static void expect_results(const Call& call) {
+    cudaDeviceSynchronize();  // an execute may have left its work running
+    for (const auto& output : call.outputs) {
+      EXPECT_THAT(output->read<float>(), Each(call.expected));
+    }
+  }
+
+  // Fails each call of an execute of the loaded `blob_bytes` in turn, in its first execute and in a
+  // later one.
+  void fail_each_call(const std::string& blob_bytes, const MakeCall& make_call) {
+    ASSERT_EQ(load(blob_bytes), Error::Ok);
     const auto first_calls = calls_of([&] {
-      const auto input = TestTensor::floats(kShape, 1.0F, place);
-      TestTensor output(ScalarType::Float, kShape, place);
-      EXPECT_EQ(execute({input.get(), &output}), Error::Ok);
-      cudaDeviceSynchronize();
+      const Call call = make_call();
+      EXPECT_EQ(execute_call(call), Error::Ok);
+      expect_results(call);
     });
     for (size_t i = 0; i < first_calls.size(); ++i) {
       for (const bool warm : {false, true}) {
         SCOPED_TRACE(first_calls[i] + (warm ? " in a later" : " in the first") + " execute, call " +
                      std::to_string(i));
-        ASSERT_EQ(load_add_one(), Error::Ok);
-        if (warm) run(true);
-        const auto input = TestTensor::floats(kShape, 1.0F, place);
-        TestTensor output(ScalarType::Float, kShape, place);
-        gpusim::clear_calls();
-        gpusim::fail_call("*", i + 1);
-        const Error error = execute({input.get(), &output});
-        const auto calls = gpusim::calls();
-        gpusim::clear_failures();
-        if (error == Error::Ok) {
-          cudaDeviceSynchronize();
-          EXPECT_THAT(output.read<float>(), Each(2.0F));
-          const bool reached = calls.size() > i;
-          EXPECT_TRUE(!reached || is_dispensable(calls[i])) << calls[i] << " failed unnoticed";
-        } else {
-          EXPECT_EQ(error, expected_error(calls[i])) << calls[i];
-          EXPECT_EQ(gpusim::live().pending_operations, 0U) << "work is left running";
+        ASSERT_EQ(load(blob_bytes), Error::Ok);
+        const auto succeed = [&] {
+          const Call call = make_call();
+          EXPECT_EQ(execute_call(call), Error::Ok);
+          expect_results(call);
+        };
+        if (warm) succeed();
+        {
+          const Call call = make_call();
+          gpusim::clear_calls();
+          gpusim::fail_call("*", i + 1);
+          const Error error = execute_call(call);
+          const auto calls = gpusim::calls();
+          gpusim::clear_failures();
+          if (error == Error::Ok) {
+            expect_results(call);
+            const bool reached = calls.size() > i;
+            EXPECT_TRUE(!reached || is_dispensable(calls[i])) << calls[i] << " failed unnoticed";
+          } else {
+            EXPECT_EQ(error, expected_error(calls[i])) << calls[i];
+            EXPECT_EQ(gpusim::live().pending_operations, 0U) << "work is left running";
+          }
         }
         EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-        run(true);
+        succeed();
         destroy();
       }
     }
     const gpusim::Live left = gpusim::live();
     EXPECT_EQ(left.device_allocations + left.host_allocations + left.events + left.contexts, 0U);
+  }
+  void fail_each_call(Place place) {
+    fail_each_call(add_one_blob(), [place] { return call_add_one(place); });
   }
 };
 
@@ -128,6 +147,77 @@ TEST_F(BackendFailures, EachCallOfADeviceResidentExecute) { fail_each_call(Place
 TEST_F(BackendFailures, EachCallOfAnEarlyReturningExecute) {
   const CallerStreamGuard guard(new_stream());
   fail_each_call(Place::kDevice);
+}
+
+TEST_F(BackendFailures, EachCallOfAnExecuteThatUpdatesACache) {
+  const std::string cache =
+      blob("kv_cache", metadata({"cache", "token"}, {"cache_out", "sum"},
+                                R"(,"aliased_io":[{"output":"cache_out","input":"cache"}])"));
+  // Copies in both directions and one on the GPU, then the same without a wait.
+  for (const Place place : {Place::kHost, Place::kDevice}) {
+    std::optional<CallerStreamGuard> guard;
+    if (place == Place::kDevice) guard.emplace(new_stream());
+    fail_each_call(cache, [place] {
+      Call call;
+      call.inputs.push_back(TestTensor::floats({4}, 1.0F, Place::kDevice));
+      call.inputs.push_back(TestTensor::floats({4}, 1.0F, place));
+      for (int i = 0; i < 2; ++i) {
+        call.outputs.push_back(
+            std::make_unique<TestTensor>(ScalarType::Float, std::vector<int32_t>{4}, place));
+      }
+      call.expected = 2.0F;
+      return call;
+    });
+  }
+}
+
+TEST_F(BackendFailures, EachCallOfACapturedExecute) {
+  const cudaStream_t stream = new_stream();
+  const CallerStreamGuard guard(stream);
+  const auto capture = [&](const Call& call, const std::function<void()>& before) {
+    EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    before();
+    const Error error = execute_call(call);
+    gpusim::clear_failures();
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess) << "the capture is not broken";
+    cudaGraphDestroy(graph);
+    return error;
+  };
+  ASSERT_EQ(load_add_one(), Error::Ok);
+  size_t count = 0;
+  {
+    const Call call = call_add_one(Place::kDevice);
+    ASSERT_EQ(execute_call(call), Error::Ok);
+    cudaStreamSynchronize(stream);
+    gpusim::clear_calls();
+    ASSERT_EQ(capture(call, [] { gpusim::clear_calls(); }), Error::Ok);
+    const auto calls = gpusim::calls();
+    count = static_cast<size_t>(std::find(calls.begin(), calls.end(), "cudaStreamEndCapture") -
+                                calls.begin());
+  }
+  ASSERT_GT(count, 4U);
+  for (size_t i = 0; i < count; ++i) {
+    ASSERT_EQ(load_add_one(), Error::Ok);
+    const Call call = call_add_one(Place::kDevice);
+    ASSERT_EQ(execute_call(call), Error::Ok);
+    cudaStreamSynchronize(stream);
+    const Error error = capture(call, [i] {
+      gpusim::clear_calls();
+      gpusim::fail_call("*", i + 1);
+    });
+    const std::string failed = gpusim::calls()[i];
+    SCOPED_TRACE(failed + ", call " + std::to_string(i));
+    // The last one gives the thread its capture mode back, when the work is done.
+    const bool is_done = is_dispensable(failed) || i + 1 == count;
+    EXPECT_EQ(error, is_done ? Error::Ok : expected_error(failed));
+    EXPECT_EQ(gpusim::live().pending_operations, 0U);
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+    const Call next = call_add_one(Place::kDevice);
+    EXPECT_EQ(execute_call(next), Error::Ok);
+    expect_results(next);
+    destroy();
+  }
 }
 
 TEST_F(BackendFailures, EachCallOfAnExecuteOnASecondDevice) {
@@ -194,6 +284,7 @@ TEST_F(BackendFailures, OutOfMemoryIsToldApart) {
 }
 
 TEST_F(BackendFailures, WhenEveryWaitFailsTheNextCallWaitsAgain) {
+  options_.set_option("max_contexts", 1);
   ASSERT_EQ(load_add_one(), Error::Ok);
   const auto input = TestTensor::floats(kShape, 1.0F);
   TestTensor output(ScalarType::Float, kShape);
@@ -202,6 +293,8 @@ TEST_F(BackendFailures, WhenEveryWaitFailsTheNextCallWaitsAgain) {
   gpusim::fail_call("cudaDeviceSynchronize", 1);
   EXPECT_EQ(execute({input.get(), &output}), Error::Internal);
   EXPECT_GT(gpusim::live().pending_operations, 0U) << "nothing could wait";
+  // The same context on another stream: its order would not save a call that does not wait.
+  const CallerStreamGuard guard(new_stream());
   EXPECT_EQ(execute({input.get(), &output}), Error::Ok);
   EXPECT_THAT(output.read<float>(), Each(2.0F));
 }

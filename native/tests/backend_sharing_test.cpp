@@ -165,6 +165,29 @@ TEST_F(BackendSharing, NamedEnginesAreOnTheHostOneAtATime) {
   EXPECT_EQ(engines.live(), 0U);
 }
 
+// Looked at while the context is being made: afterwards the copy is gone in any case.
+TEST_F(BackendSharing, TheHostCopyIsGoneWhileTheFirstContextIsMade) {
+  NamedEngines engines(NamedEngines::Loader::kFile);
+  engines.add("tensorrt_engine_a", read_plan_file("add_one"));
+  named_data_ = &engines;
+  const auto load_held = [this](const std::string& blob_bytes, const auto& look) {
+    bool freed = false;
+    gpusim::hold_call("ICudaEngine::createExecutionContext");
+    auto loading =
+        std::async(std::launch::async, [&] { return load_one_more(blob_bytes, &freed); });
+    gpusim::wait_for_held_call();
+    look(freed);
+    gpusim::release_held_call();
+    handles_.push_back(loading.get());
+    EXPECT_NE(handles_.back(), nullptr);
+  };
+  load_held(named_blob("tensorrt_engine_a"), [&](const bool&) {
+    EXPECT_GT(engines.peak(), 0U);
+    EXPECT_EQ(engines.live(), 0U);
+  });
+  load_held(add_one_blob(), [](const bool& freed) { EXPECT_TRUE(freed) << "an inline engine"; });
+}
+
 TEST_F(BackendSharing, MethodsThatNameOneEngineShareIt) {
   NamedEngines engines(NamedEngines::Loader::kMapped);
   engines.add("tensorrt_engine_a", read_plan_file("add_one"));

@@ -375,6 +375,7 @@ class Engine final : public nvinfer1::ICudaEngine {
   int64_t getWeightStreamingScratchMemorySize() const noexcept override { return 0; }
 
   nvinfer1::IExecutionContext* createExecutionContext() noexcept override {
+    pause_if_held("ICudaEngine::createExecutionContext");
     Simulator& simulator = Simulator::instance();
     const gpusim::Lock lock(simulator.mutex());
     if (!enter(simulator, "ICudaEngine::createExecutionContext")) return nullptr;

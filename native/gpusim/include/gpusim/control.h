@@ -76,8 +76,9 @@ GPUSIM_API void fail_call(const std::string& call, uint64_t nth,
                           cudaError_t error = cudaErrorUnknown);
 GPUSIM_API void clear_failures();
 
-// Holds up the next call of `call`, a function of the CUDA runtime, "IExecutionContext::enqueueV3"
-// or "IRuntime::deserializeCudaEngine", before it does anything; calls of other threads go on.
+// Holds up the next call of `call`, a function of the CUDA runtime, "IExecutionContext::enqueueV3",
+// "ICudaEngine::createExecutionContext" or "IRuntime::deserializeCudaEngine", before it does
+// anything; calls of other threads go on.
 GPUSIM_API void hold_call(const std::string& call);
 GPUSIM_API void wait_for_held_call();  // until a thread is held up there
 GPUSIM_API void release_held_call();
