@@ -5,26 +5,34 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda_call.h"
+#include "failure.h"
 
 namespace linkcheck::trt {
 
 class CaptureScope {
  public:
-  explicit CaptureScope(bool capturing) : active_(capturing && exchange()) {}
+  explicit CaptureScope(bool capturing) {
+    if (!capturing) return;
+    status_ = exchange();
+    active_ = status_.ok();
+  }
   ~CaptureScope() {
-    if (active_) exchange();
+    if (active_) cuda_succeeded(cudaThreadExchangeStreamCaptureMode(&mode_), kCall);
   }
   CaptureScope(const CaptureScope&) = delete;
   CaptureScope& operator=(const CaptureScope&) = delete;
 
+  // Not ok: what follows could break the caller's capture, and must not be done.
+  Status& status() { return status_; }
+
  private:
-  bool exchange() {
-    return cuda_succeeded(cudaThreadExchangeStreamCaptureMode(&mode_),
-                          "cudaThreadExchangeStreamCaptureMode");
-  }
+  static constexpr const char* kCall = "cudaThreadExchangeStreamCaptureMode";
+
+  Status exchange() { return cuda_status(cudaThreadExchangeStreamCaptureMode(&mode_), kCall); }
 
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-  const bool active_;
+  Status status_;
+  bool active_ = false;
 };
 
 }  // namespace linkcheck::trt

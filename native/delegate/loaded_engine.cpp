@@ -35,7 +35,8 @@ Status LoadedEngine::execute(Arguments arguments) {
                    "with CallerStreamGuard, and leave async_return on"};
   }
   // Making a context or waiting for one is not the capture's business.
-  const CaptureScope capture(selection.capturing);
+  CaptureScope capture(selection.capturing);
+  if (!capture.status().ok()) return std::move(capture.status());
   auto lease = parts_.contexts->acquire(StreamKey(selection.stream));
   if (!lease.ok()) return std::move(lease.failure());
   if (selection.capturing) lease.value().keep_for_graph();
