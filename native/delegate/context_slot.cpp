@@ -2,6 +2,7 @@
 
 #include <executorch/runtime/platform/log.h>
 
+#include <new>
 #include <utility>
 
 #include "cuda_call.h"
@@ -27,8 +28,13 @@ Outcome<std::unique_ptr<ContextSlot>> ContextSlot::create(Engine& engine,
 }
 
 ContextSlot::~ContextSlot() {
-  // Twice: a first failure leaves "unknown", and then the whole device is waited for.
-  if (settle().ok() || settle().ok()) return;
+  try {
+    // Twice: a first failure leaves "unknown", and then the whole device is waited for.
+    if (settle().ok() || settle().ok()) return;
+  } catch (const std::bad_alloc&) {
+    // No memory for the words of a failure, which nobody would read: the device is waited for.
+    if (cuda_succeeded(cudaDeviceSynchronize(), "cudaDeviceSynchronize")) return;
+  }
   ET_LOG(Error,
          "TensorRTBackend: work of an engine could not be waited for before it is destroyed");
 }

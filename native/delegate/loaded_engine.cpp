@@ -2,6 +2,9 @@
 
 #include <executorch/runtime/platform/log.h>
 
+#include <new>
+#include <optional>
+
 #include "capture_scope.h"
 #include "device_scope.h"
 #include "execution.h"
@@ -11,11 +14,16 @@ namespace linkcheck::trt {
 
 LoadedEngine::Parts::~Parts() {
   if (engine == nullptr && contexts == nullptr) return;
-  DeviceScope device(traits.device, driver, primary_context);
-  if (!device.status().ok()) {
-    // Freed all the same: CUDA finds most things by their address, and to keep them would be a leak
-    // for sure.
-    ET_LOG(Error, "TensorRTBackend::destroy: %s", device.status().failure().message.c_str());
+  std::optional<DeviceScope> device;
+  // Freed whatever happens here: CUDA finds most things by their address, and to keep them would be
+  // a leak for sure.
+  try {
+    device.emplace(traits.device, driver, primary_context);
+    if (!device->status().ok()) {
+      ET_LOG(Error, "TensorRTBackend::destroy: %s", device->status().failure().message.c_str());
+    }
+  } catch (const std::bad_alloc&) {
+    ET_LOG(Error, "TensorRTBackend::destroy: out of host memory");
   }
   contexts.reset();
   engine.reset();

@@ -288,6 +288,14 @@ MUTANTS = (
         "steady_state_test",
     ),
     Mutant(
+        "an execute that runs out of memory does not drain",
+        "execution.cpp",
+        "    clean_up();\n    throw;",
+        "    throw;",
+        "OutOfMemory.TheWordsOfAnErrorAfterWorkWasEnqueued",
+        "steady_state_test",
+    ),
+    Mutant(
         "an execute tells the context everything again",
         "execution.cpp",
         "if (bound.known_address == bound.address) return {};",

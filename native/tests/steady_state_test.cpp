@@ -2,40 +2,12 @@
 // these calls. A program of its own, because it counts the whole program's allocations.
 #include <executorch/extension/cuda/caller_stream.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "backend_fixture.h"
 #include "named_engines.h"
+#include "watched_heap.h"
 
 using executorch::extension::cuda::CallerStreamGuard;
 using testing::ElementsAre;
-
-namespace {
-
-std::atomic<size_t> allocations{0};
-std::atomic<size_t> allocated_bytes{0};
-thread_local bool counting = false;
-
-void* allocate(size_t size) {
-  // What the simulator allocates stands for the GPU's own doing.
-  if (counting && !gpusim::is_in_call()) {
-    ++allocations;
-    allocated_bytes += size;
-  }
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(size_t size) { return allocate(size); }
-void* operator new[](size_t size) { return allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -56,12 +28,12 @@ class SteadyState : public BackendTest {
     }
     cudaDeviceSynchronize();
     gpusim::clear_calls();
-    allocations = 0;
-    counting = true;
-    const Error error = backend().execute(context, handle(), {values, 2});
-    counting = false;
-    EXPECT_EQ(error, Error::Ok);
-    const size_t counted = allocations;
+    size_t counted = 0;
+    {
+      const WatchedHeap heap;
+      EXPECT_EQ(backend().execute(context, handle(), {values, 2}), Error::Ok);
+      counted = heap.allocations();
+    }
     calls_ = gpusim::calls();
     cudaDeviceSynchronize();
     return counted;
@@ -71,13 +43,6 @@ class SteadyState : public BackendTest {
 };
 
 }  // namespace
-
-TEST_F(SteadyState, TheCounterCounts) {
-  counting = true;
-  auto kept = std::make_unique<int>(1);
-  counting = false;
-  EXPECT_GT(allocations, 0U);
-}
 
 TEST_F(SteadyState, LoadingAMappedNamedEngineCopiesNothing) {
   NamedEngines engines(NamedEngines::Loader::kMapped);
@@ -89,12 +54,13 @@ TEST_F(SteadyState, LoadingAMappedNamedEngineCopiesNothing) {
           .metadata(metadata({"input_0"}, {"output_0"}, R"(,"engine_key":"tensorrt_engine_a")"))
           .engine("")
           .build();
-  allocated_bytes = 0;
-  counting = true;
-  const Error error = load(blob_bytes);
-  counting = false;
-  ASSERT_EQ(error, Error::Ok);
-  EXPECT_LT(allocated_bytes, size_t{64} << 10);
+  size_t bytes = 0;
+  {
+    const WatchedHeap heap;
+    ASSERT_EQ(load(blob_bytes), Error::Ok);
+    bytes = heap.bytes();
+  }
+  EXPECT_LT(bytes, size_t{64} << 10);
 }
 
 TEST_F(SteadyState, ADeviceResidentExecuteUnderAGuard) {
