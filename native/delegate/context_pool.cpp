@@ -14,6 +14,11 @@ void ContextPool::Lease::keep_for_graph() {
   entry_->is_graphs = true;
 }
 
+void ContextPool::Lease::release_from_graph() {
+  const std::lock_guard<std::mutex> lock(pool_->mutex_);
+  entry_->is_graphs = false;
+}
+
 ContextPool::ContextPool(std::shared_ptr<Engine> engine, const Signature& signature,
                          const DriverApi& driver, size_t max_contexts, bool waits)
     : engine_(std::move(engine)),

@@ -51,6 +51,8 @@ class ContextPool {
     ContextSlot& slot() const;
     // A graph uses the context from now on, whenever it is launched: nobody else gets it.
     void keep_for_graph();
+    // It does not after all: nothing was captured.
+    void release_from_graph();
 
    private:
     ContextPool* pool_;

@@ -28,6 +28,8 @@ class Execution {
 
   // Throws std::bad_alloc only, and then, too, nothing is still running.
   Status run(Arguments arguments);
+  // Whether anything was given to CUDA, to be run or captured.
+  bool enqueued() const { return enqueued_; }
 
  private:
   Status run_steps(Arguments arguments);

@@ -53,7 +53,10 @@ Status LoadedEngine::execute(Arguments arguments) {
                       selection.capturing ? Completion::kByGraph
                       : may_return_early  ? Completion::kEarly
                                           : Completion::kOnReturn);
-  return execution.run(arguments);
+  status = execution.run(arguments);
+  // Otherwise each refused attempt would cost a context.
+  if (selection.capturing && !execution.enqueued()) lease.value().release_from_graph();
+  return status;
 }
 
 }  // namespace linkcheck::trt

@@ -131,6 +131,22 @@ TEST_F(BackendCapture, HostTensorsAreRefusedAndTheCaptureGoesOn) {
   refuse(Error::NotSupported, "a graph takes tensors in device memory only", Place::kHost);
 }
 
+TEST_F(BackendCapture, ARefusedCaptureCostsNoContext) {
+  options_.set_option("max_contexts", 1);
+  ASSERT_EQ(load_add_one(), Error::Ok);
+  ASSERT_EQ(run(), Error::Ok);
+  for (int i = 0; i < 3; ++i) {
+    refuse(Error::NotSupported, "a graph takes tensors in device memory only", Place::kHost);
+  }
+  ASSERT_EQ(run(), Error::Ok);
+  EXPECT_EQ(gpusim::live().contexts, 1U);
+  const cudaGraphExec_t graph = capture();
+  ASSERT_EQ(run(), Error::Ok);
+  EXPECT_EQ(gpusim::live().contexts, 2U) << "one is the graph's";
+  cudaStreamSynchronize(stream_);
+  cudaGraphExecDestroy(graph);
+}
+
 TEST_F(BackendCapture, WithoutEarlyReturnItIsRefused) {
   options_.set_option("async_return", false);
   ASSERT_EQ(load_add_one(), Error::Ok);

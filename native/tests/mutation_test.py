@@ -212,6 +212,13 @@ MUTANTS = (
         "BackendCapture.AGraphsContextIsNobodyElses",
     ),
     Mutant(
+        "a refused capture keeps its context",
+        "loaded_engine.cpp",
+        "if (selection.capturing && !execution.enqueued()) lease.value().release_from_graph();",
+        "",
+        "BackendCapture.ARefusedCaptureCostsNoContext",
+    ),
+    Mutant(
         "the destructor does not wait for graphs",
         "context_slot.h",
         "void leave_to_graph() { left_ = Left::kUnknown; }",
