@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cmake.project import MODULES, PREAMBLE, ROOT, write
+from tests.cmake.project import MODULES, PREAMBLE, ROOT, cmake, write
 
 if TYPE_CHECKING:
     from tests.cmake.conftest import MakeProject
@@ -212,11 +211,9 @@ def test_the_checkout_and_the_package_share_the_files() -> None:
 
 def test_an_old_cmake_is_one_message_that_says_how_to_get_a_newer(tmp_path: Path) -> None:
     """The version is a variable, so every CMake can be told that it is an old one."""
-    cmake = shutil.which("cmake")
-    assert cmake is not None
     project = f'{NO_LANGUAGE}set(CMAKE_VERSION 3.25.1)\nset(linkcheck_DIR "{MODULES}")\n'
     (tmp_path / "CMakeLists.txt").write_text(f"{project}find_package(linkcheck REQUIRED)\n")
-    done = subprocess.run([cmake, "-S", tmp_path, "-B", tmp_path / "b"], capture_output=True, text=True, check=False)
+    done = subprocess.run([cmake(), "-S", tmp_path, "-B", tmp_path / "b"], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert done.stderr.count("CMake Error") == 1
     said = " ".join(done.stderr.split())
