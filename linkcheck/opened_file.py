@@ -47,12 +47,14 @@ class OpenedFile:
         """Open `opened_as` (by default `path`, which is kept as given, for messages).
 
         Raises UnreadableFileError, also when the file is no longer the one of `expected`, and `refuse_kind`'s error for
-        a directory, FIFO, device or socket. Those are never opened, because opening alone can block or rewind a tape.
+        a directory, FIFO, device or socket. Those are not opened, because opening alone can block or rewind a tape; one
+        that has just taken the place of `expected` is, and found to be another.
         """
         self.path = path
         place = path if opened_as is None else opened_as
         try:
-            self._check_kind(os.stat(place).st_mode)
+            if expected is None:
+                self._check_kind(os.stat(place).st_mode)
             self._descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         except OSError as error:
             raise UnreadableFileError(path, error.strerror or str(error)) from error
