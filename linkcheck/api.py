@@ -98,7 +98,7 @@ def verify(
     Whatever is wrong with a file becomes a part of the report. Raises UnreadableFileError when `sysroot` is no
     directory, and UndemangledNameError when a C++ name of the policy cannot be compared with a file's.
     """
-    from linkcheck.policy.select import select_codes
+    from linkcheck.policy.settings import select_codes
     from linkcheck.reporting import make_report
     from linkcheck.rules import ALL_CODES
     from linkcheck.rules.rule import PolicyUse
@@ -128,7 +128,7 @@ def scan(
     What one process would hold twice is a finding as in `verify`; what no root among `paths` loads together is
     information. Arguments and errors are those of `verify`.
     """
-    from linkcheck.policy.select import select_codes
+    from linkcheck.policy.settings import select_codes
     from linkcheck.reporting import make_report
     from linkcheck.scanning import CODES, compare_files
 
@@ -152,7 +152,7 @@ def live(pid: int, *, settings: Settings, today: datetime.date | None = None) ->
     """
     from linkcheck.inputs.live import load_live
     from linkcheck.inputs.proc import check_unchanged, read_process
-    from linkcheck.policy.select import select_codes
+    from linkcheck.policy.settings import select_codes
     from linkcheck.reporting import make_report
     from linkcheck.running import CODES, judge_running
 
@@ -326,7 +326,7 @@ def check_programs(
     The data files serve every program among them. Engines are read whole only when `hashed`. Waivers are judged as of
     `today` (None: now). A file that cannot be read, or that is none of the two, is an unknown check of the report.
     """
-    from linkcheck.policy.select import select_codes
+    from linkcheck.policy.settings import select_codes
     from linkcheck.programs import CODES, judge_programs
     from linkcheck.reporting import make_report
 

@@ -28,6 +28,15 @@ class FileStamp(Value):
     size: int
     modified_ns: int
 
+    def fits(self, status: os.stat_result) -> bool:
+        """Whether `status` is of the same file in the same state."""
+        return (
+            status.st_ino == self.inode
+            and status.st_mtime_ns == self.modified_ns
+            and status.st_size == self.size
+            and status.st_dev == self.device
+        )
+
 
 class OpenedFile:
     """A regular file open for reading; a context manager that closes it. A subclass says what else it refuses."""
@@ -38,12 +47,14 @@ class OpenedFile:
         """Open `opened_as` (by default `path`, which is kept as given, for messages).
 
         Raises UnreadableFileError, also when the file is no longer the one of `expected`, and `refuse_kind`'s error for
-        a directory, FIFO, device or socket. Those are never opened, because opening alone can block or rewind a tape.
+        a directory, FIFO, device or socket. Those are not opened, because opening alone can block or rewind a tape; one
+        that has just taken the place of `expected` is, and found to be another.
         """
         self.path = path
         place = path if opened_as is None else opened_as
         try:
-            self._check_kind(os.stat(place).st_mode)
+            if expected is None:
+                self._check_kind(os.stat(place).st_mode)
             self._descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         except OSError as error:
             raise UnreadableFileError(path, error.strerror or str(error)) from error
@@ -52,11 +63,13 @@ class OpenedFile:
         try:
             status = os.fstat(self._descriptor)
             self._check_kind(status.st_mode)
-            self.stamp = stamp = FileStamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
             #: Bytes in the file when it was opened.
-            self.size = stamp.size
-            if expected is not None and stamp != expected:
+            self.size = status.st_size
+            if expected is None:
+                expected = FileStamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+            elif not expected.fits(status):
                 raise UnreadableFileError(path, "it changed since it was first read")
+            self.stamp = expected
         except BaseException:
             self.close()
             raise

@@ -10,9 +10,9 @@ from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileE
 from linkcheck.inputs.process import Examiner
 from linkcheck.inputs.shown import show_file, show_identity
 from linkcheck.model import FileKind
-from linkcheck.policy.select import select_codes
-from linkcheck.policy.settings import ROOT_OWNER
-from linkcheck.rules import LINK_RULES, malformed_elf, not_a_shared_object
+from linkcheck.policy.settings import ROOT_OWNER, select_codes
+from linkcheck.rules import malformed_elf, not_a_shared_object
+from linkcheck.rules.link_rules import LINK_RULES
 from linkcheck.rules.rule import Candidate
 from linkcheck.value import Value, replace
 

@@ -54,7 +54,7 @@ def _waive(
     reported = tuple(ReportedFinding(finding) for finding in findings)
     if settings.source is None and not settings.waivers:
         return reported
-    from linkcheck.rules import LINK_RULES
+    from linkcheck.rules.link_rules import LINK_RULES
     from linkcheck.rules.rule import PolicyUse
     from linkcheck.value import replace
 

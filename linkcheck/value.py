@@ -89,13 +89,14 @@ class Value(metaclass=_ValueType):
         __dataclass_fields__ = _DataclassFields()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        type_ = type(self)
-        for set_field, value in zip(type_._in_order, args):  # noqa: B905 - _fill_in finds too many; `strict` takes time
+        setters = type(self)._in_order
+        for set_field, value in zip(setters, args):  # noqa: B905 - _fill_in finds too many; `strict` takes time
             set_field(self, value)
-        if kwargs:
-            self._set_by_name(kwargs)
-        if len(args) + len(kwargs) != len(type_._in_order) or (args and kwargs):
-            self._fill_in(len(args), kwargs)
+        if kwargs or len(args) != len(setters):
+            if kwargs:
+                self._set_by_name(kwargs)
+            if args or len(kwargs) != len(setters):
+                self._fill_in(len(args), kwargs)
 
     def _set_by_name(self, fields: dict[str, Any]) -> None:
         setters = type(self)._setters
@@ -111,7 +112,7 @@ class Value(metaclass=_ValueType):
         names = type_.__match_args__
         if count > len(names):
             raise TypeError(f"{type_.__name__} takes {len(names)} values, and {count} were given")
-        for name in names[:count]:
+        for name in names[:count] if kwargs else ():
             if name in kwargs:
                 raise TypeError(f"{type_.__name__} was given two values for {name}")
         setters, defaults = type_._setters, type_._defaults

@@ -11,10 +11,10 @@ from linkcheck.inputs.wanted import PROGRAM_SUFFIX, is_library_name
 from linkcheck.model import Check, FileIdentity, FileKind, Finding, Outcome
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules import (
-    LINK_RULES,
+    KIND_CODE,
+    LOAD_SET_RULES,
+    MALFORMED_CODE,
     duplicate_library,
-    malformed_elf,
-    not_a_shared_object,
     split_state,
     undefined_symbol,
     unsatisfied_version,
@@ -54,8 +54,6 @@ _ENDS_A_SEARCH = frozenset({FileKind.DIRECTORY, FileKind.FIFO})
 #: else is asked of each of its modules, as the root of a process.
 _OF_INTERPRETERS = frozenset({wrong_provider.META.code, split_state.META.code, duplicate_library.META.code})
 _OF_KNOWN_INTERPRETERS = _OF_INTERPRETERS | {undefined_symbol.META.code, unsatisfied_version.META.code}
-#: The code that carries "this input is no file we could judge".
-_KIND_RULE = not_a_shared_object.META.code
 
 
 class Verification:
@@ -95,7 +93,7 @@ class Verification:
     def judge_inputs(self) -> None:
         """Judge everything the user named; what cannot be judged becomes an unknown check, never an exception."""
         for subject, error in self.inputs.errors:
-            self._note(Check(_KIND_RULE, subject, Outcome.UNKNOWN, str(error)))
+            self._note(Check(KIND_CODE, subject, Outcome.UNKNOWN, str(error)))
         images: list[tuple[NamedFile, Image]] = []
         for file in self.inputs.files:
             examined = self.examiner.examine(file.path)
@@ -125,9 +123,9 @@ class Verification:
         """Say of `paths` that there was nothing to check, if that is so."""
         if self.results:
             return
-        code, what = _KIND_RULE, "no program, no shared library"
+        code, what = KIND_CODE, "no program, no shared library"
         if self.images:
-            code = min(self.codes, default=_KIND_RULE)
+            code = min(self.codes, default=KIND_CODE)
             what = f"of the rules that run ({', '.join(sorted(self.codes))}) none applies to what is here"
         for path in paths:
             self._note(Check(code, path, Outcome.UNKNOWN, f"nothing to check: {what}"))
@@ -193,8 +191,8 @@ class Verification:
             note = (
                 f"The process is a Python interpreter that imports {len(interpreter.modules)} extension modules here."
             )
-            for rule in LINK_RULES:
-                if rule.check_load_set is not None and rule.meta.code in self.codes & asked:
+            for rule in LOAD_SET_RULES:
+                if rule.meta.code in self.codes & asked:
                     self._apply(rule, load_set, note)
 
     def _is_program(self, file: NamedFile, identity: FileIdentity) -> bool:
@@ -212,7 +210,7 @@ class Verification:
 
     def _judge_bundle(self) -> None:
         """Judge the programs together with the processes that may run them."""
-        rules = [rule for rule in LINK_RULES if rule.check_bundle is not None and rule.meta.code in self.codes]
+        rules = [rule for rule in LOAD_SET_RULES if rule.check_bundle is not None and rule.meta.code in self.codes]
         if not rules:
             return
         from linkcheck.bundle import assemble_bundle
@@ -231,8 +229,10 @@ class Verification:
         identity = examined.identity
         if identity.kind in _NOTHING_TO_JUDGE and not (met and identity.kind in _ENDS_A_SEARCH):
             reason = f"{identity.kind.value}: {identity.detail}" if identity.detail else identity.kind.value
-            self._note(Check(_KIND_RULE, identity.path, Outcome.UNKNOWN, reason))
+            self._note(Check(KIND_CODE, identity.path, Outcome.UNKNOWN, reason))
             return
+        from linkcheck.rules.link_rules import LINK_RULES  # not for a healthy program, which is judged as a process
+
         candidate = Candidate(identity, examined.image, wanted)
         for rule in LINK_RULES:
             if rule.check_file is not None and rule.meta.code in self.codes:
@@ -241,8 +241,8 @@ class Verification:
 
     def judge_load_set(self, load_set: LoadSet) -> None:
         """Apply every rule that looks at what one process loads."""
-        for rule in LINK_RULES:
-            if rule.check_load_set is not None and rule.meta.code in self.codes:
+        for rule in LOAD_SET_RULES:
+            if rule.meta.code in self.codes:
                 self._apply(rule, load_set)
 
     def _apply(self, rule: Rule, load_set: LoadSet, note: str = "") -> None:
@@ -262,8 +262,10 @@ class Verification:
         except (MalformedElfError, UnreadableFileError) as met:
             error = show_error(met, self.inputs.show)
             self._note(Check(rule.meta.code, load_set.root.path, Outcome.UNKNOWN, str(error)))
-            if isinstance(error, UnreadableFileError) or malformed_elf.META.code not in self.codes:
+            if isinstance(error, UnreadableFileError) or MALFORMED_CODE not in self.codes:
                 return
+            from linkcheck.rules import malformed_elf
+
             broken = Candidate(FileIdentity(error.path, FileKind.MALFORMED_ELF, error.reason), None)
             for result in malformed_elf.check_file(broken, self.settings):
                 self._note(result)

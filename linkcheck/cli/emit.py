@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import LinkcheckError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import TextIO
+
+    from linkcheck.report.report import DescribedRule, Report
 
 _ELF_MAGIC = b"\x7fELF"
 
@@ -41,6 +43,21 @@ def print_error(text: str) -> None:
             sys.stderr.flush()
         except OSError:  # when nobody listens the status still tells
             discard(sys.stderr)
+
+
+def emit_report(report: Report, format_name: str, output: str | None) -> None:
+    """Write `report` in one of report.FORMATS, as `emit` does; with colours on a terminal that has them."""
+    from linkcheck.report import render
+    from linkcheck.rules import LOAD_SET_RULES
+
+    rules: Sequence[DescribedRule] = LOAD_SET_RULES
+    # Text names the rules of the checks that it shows. All others are imported only where something says their names.
+    named = {rule.meta.code for rule in rules}
+    if format_name != "text" or any(check.code not in named for check in report.checks):
+        from linkcheck.rules.link_rules import LINK_RULES
+
+        rules = LINK_RULES
+    emit(render(report, format_name, color=output is None and wants_color(), rules=rules), output)
 
 
 def emit(text: str | Iterable[str], output: str | None) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from linkcheck.cli.command import Command
-from linkcheck.cli.emit import emit, refuse_inputs, wants_color
-from linkcheck.cli.selecting import selecting_options
+from linkcheck.cli.emit import emit_report, refuse_inputs
+from linkcheck.cli.options import selecting_options
 from linkcheck.report import FORMATS
 
 
@@ -40,11 +40,9 @@ def command(
     Exit status: 0 clean, 1 findings, 2 could not check (no such process, no permission, it ended meanwhile).
     """
     from linkcheck.api import live, load_settings
-    from linkcheck.report import render
-    from linkcheck.rules import LINK_RULES
 
     settings = load_settings(profile=profile, policy=policy, select=select, ignore=ignore)
     refuse_inputs(output, (settings.source,) if settings.source else ())
     report = live(pid, settings=settings)
-    emit(render(report, format_, color=output is None and wants_color(), rules=LINK_RULES), output)
+    emit_report(report, format_, output)
     return report.outcome.exit_status

@@ -76,6 +76,6 @@ def _render(verdict: PrebuiltVerdict, format_name: str, *, to_terminal: bool) ->
         return render_cmake(verdict.report, kind=kind, soname=soname)
     from linkcheck.cli.emit import wants_color
     from linkcheck.report import render
-    from linkcheck.rules import LINK_RULES
+    from linkcheck.rules.link_rules import LINK_RULES
 
     return render(verdict.report, format_name, color=to_terminal and wants_color(), rules=LINK_RULES)

@@ -6,7 +6,7 @@ import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs, wants_color
-from linkcheck.cli.selecting import selecting_options
+from linkcheck.cli.options import selecting_options
 from linkcheck.report import FORMATS
 
 

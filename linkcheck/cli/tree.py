@@ -8,7 +8,7 @@ import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit, refuse_inputs
-from linkcheck.cli.loading import loading_options
+from linkcheck.cli.options import loading_options
 from linkcheck.report.tree import TREE_FORMATS
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from linkcheck.cli.command import Command
-from linkcheck.cli.emit import emit, refuse_inputs, wants_color
-from linkcheck.cli.loading import loading_options
-from linkcheck.cli.selecting import selecting_options
+from linkcheck.cli.emit import emit_report, refuse_inputs
+from linkcheck.cli.options import loading_options, selecting_options
 from linkcheck.report import FORMATS
 
 if TYPE_CHECKING:
@@ -53,8 +52,6 @@ def command(
     Exit status: 0 clean, 1 findings, 2 could not check.
     """
     from linkcheck.api import load_settings, verify
-    from linkcheck.report import render
-    from linkcheck.rules import LINK_RULES
     from linkcheck.value import replace
 
     settings = load_settings(
@@ -78,5 +75,5 @@ def command(
         sysroot=sysroot,
         libc=libc,
     )
-    emit(render(report, format_, color=output is None and wants_color(), rules=LINK_RULES), output)
+    emit_report(report, format_, output)
     return report.outcome.exit_status

@@ -53,7 +53,8 @@ class BoundedFile(OpenedFile):
         end = offset + size
         if end <= len(self._head):
             return self._head[offset:end]
-        self.require(offset, size, what)
+        if end > self.size:
+            self.require(offset, size, what)
         return self.read_at(offset, size)
 
     def require(self, offset: int, size: int, what: str) -> None:

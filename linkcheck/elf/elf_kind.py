@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.elf.bounded_file import BoundedFile
 from linkcheck.elf.header import ET_CORE, ET_REL, LINKED_TYPES, read_header
-from linkcheck.elf.pie import explain_kind
-from linkcheck.elf.reader import describe_image
+from linkcheck.elf.reader import describe_image, explain_kind
 from linkcheck.elf.section_table import read_names, read_table
 from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
 from linkcheck.model import FileIdentity, FileKind

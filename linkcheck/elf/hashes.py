@@ -6,7 +6,6 @@ Source: gABI "Hash Table" for DT_HASH; glibc elf/dl-setup_hash.c and dl-lookup.c
 from __future__ import annotations
 
 from functools import lru_cache
-from operator import floordiv, mod
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.dynamic import DT_GNU_HASH, DT_HASH
@@ -45,11 +44,13 @@ def compute_gnu_hash(name: bytes) -> int:
 
 
 #: 33 to the power of the index, modulo 2**32; long enough for nearly all names, and int() is quadratic.
-_POWERS = [pow(33, exponent, 1 << 32) for exponent in range(257)]
+_POWERS = [1]
+for _ in range(256):
+    _POWERS.append(_POWERS[-1] * 33 & 0xFFFFFFFF)
+_DIGITS = b"0123456789abcdefghijklmnopqrstuvw"
 #: Byte -> the digit in base 33 of its remainder and of its quotient.
-_REMAINDERS, _QUOTIENTS = (
-    bytes([b"0123456789abcdefghijklmnopqrstuvw"[part(byte, 33)] for byte in range(256)]) for part in (mod, floordiv)
-)
+_REMAINDERS = (8 * _DIGITS)[:256]
+_QUOTIENTS = b"".join([33 * _DIGITS[digit : digit + 1] for digit in range(8)])[:256]
 
 
 def sysv_hash(name: bytes) -> int:

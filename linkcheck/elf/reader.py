@@ -41,13 +41,13 @@ from linkcheck.elf.header import (
 )
 from linkcheck.elf.limits import MAX_DYNAMIC_NAME_BYTES, MAX_INTERPRETER_SIZE, MAX_NEEDED_BYTES
 from linkcheck.elf.notes import read_notes
-from linkcheck.elf.pie import judge_et_dyn
 from linkcheck.elf.sections import is_debug_companion
 from linkcheck.elf.strings import Strings, decode_name
 from linkcheck.elf.symbols import DynamicSymbols
 from linkcheck.elf.versions import Versions, read_versions
 from linkcheck.errors import MalformedElfError, NotAnImageError
 from linkcheck.model import (
+    DF_1_PIE,
     DF_SYMBOLIC,
     DF_TEXTREL,
     FileKind,
@@ -231,6 +231,31 @@ def _describe_dynamic(file: BoundedFile, header: Header, dynamic: DynamicSection
         os_abi=header.os_abi,
         abi_version=header.abi_version,
     )
+
+
+def judge_et_dyn(*, flags_1: int, has_interpreter: bool, has_soname: bool) -> FileKind:
+    """SHARED_OBJECT, PIE or STATIC_PIE, from DT_FLAGS_1, PT_INTERP and DT_SONAME of an ET_DYN file.
+
+    DF_1_PIE decides where the linker set it (binutils since 2.26, lld since 9). Without it PT_INTERP tells an
+    executable, unless there is a DT_SONAME: libc.so.6 has both, because it can be run to print its version.
+    """
+    if flags_1 & DF_1_PIE:
+        return FileKind.PIE if has_interpreter else FileKind.STATIC_PIE
+    if has_interpreter and not has_soname:
+        return FileKind.PIE
+    return FileKind.SHARED_OBJECT
+
+
+def explain_kind(image: Image) -> str:
+    """By which sign `image` is a program, and for which machine; "" for a shared object, which is what is expected."""
+    if image.kind is FileKind.SHARED_OBJECT:
+        return ""
+    if image.kind is FileKind.EXECUTABLE:
+        # Without an interpreter nobody would load what PT_DYNAMIC asks for.
+        sign = "statically linked" if image.interpreter is None else "dynamically linked"
+    else:
+        sign = "DF_1_PIE is set" if image.flags_1 & DF_1_PIE else "PT_INTERP without DT_SONAME"
+    return f"{sign}, {image.target.machine_name}"
 
 
 def _read_dlopen_notes(payloads: tuple[bytes, ...]) -> tuple[DlopenNote, ...]:

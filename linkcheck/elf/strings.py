@@ -48,11 +48,11 @@ class Strings:
         Raises MalformedElfError when the offset is past the table, no NUL ends the name inside the table, the name is
         longer than MAX_NAME_LENGTH, or the budget is used up.
         """
-        into = offset - self._start
-        end = self._window.find(b"\0", into) if 0 <= into < len(self._window) else -1
-        name = self._window[into:end] if end >= 0 else self._fetch(offset, what)
-        self._budget -= len(name)
-        if self._budget < 0:
+        window, into = self._window, offset - self._start
+        end = window.find(b"\0", into) if into >= 0 else -1
+        name = window[into:end] if end >= 0 else self._fetch(offset, what)
+        self._budget = left = self._budget - len(name)
+        if left < 0:
             raise self._file.malformed(f"its names take more than {self._limit} bytes ({self._table.what})")
         return name
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _SMALL_FILTER = 1 << 14
 _LARGEST_KEPT_FILTER = 1 << 20
 _KEEP_FILTER_AFTER = 8
+#: Names that are looked for in the Bloom filter in memory before a file is opened for them.
+_FEW_NAMES = 16
 #: Answers that are remembered for each kind of question: the rules ask about the same few names again and again.
 _MOST_ANSWERS = 1 << 10
 
@@ -189,7 +191,7 @@ class DynamicSymbols:
 
     def list_copies(self) -> tuple[Symbol, ...]:
         """See model.SymbolTable.list_copies. Nothing is kept."""
-        from linkcheck.elf.copies import find_copies
+        from linkcheck.elf.relocations import find_copies
 
         with self._open() as file:
             tables = self._entries.locate(file)
@@ -215,7 +217,7 @@ class DynamicSymbols:
                 if (encoded := encode_name(name)) is not None
                 for index, _ in self._entries.find_definitions(file, tables, encoded)
             }
-            from linkcheck.elf.references import find_references
+            from linkcheck.elf.relocations import find_references
 
             found = find_references(file, self._entries.dynamic, frozenset(places))
         return None if found is None else unique(name for index, name in places.items() if index in found)
@@ -236,6 +238,10 @@ class DynamicSymbols:
         """See model.SymbolTable.offers. Nothing is kept but the hashes of the names."""
         from linkcheck.elf.batch import find_offers
 
+        if len(names) <= _FEW_NAMES:  # what nobody defines is asked of every file
+            names = [name for name in names if not self._is_ruled_out(encode_name(name) or b"")]
+            if not names:
+                return {}
         with self._open() as file:
             tables = self._entries.locate(file)
             if tables is None:
@@ -264,7 +270,7 @@ class DynamicSymbols:
             if tables is None:
                 return ()
             places = {index: wanted[name] for index, name in self._entries.walk_imports(file, tables) if name in wanted}
-            from linkcheck.elf.references import find_references
+            from linkcheck.elf.relocations import find_references
 
             found = find_references(file, self._entries.dynamic, frozenset(places))
         return None if found is None else unique(name for index, name in places.items() if index in found)
@@ -273,7 +279,7 @@ class DynamicSymbols:
         return self._select(None)
 
     def _read_copies(self) -> frozenset[bytes]:
-        from linkcheck.elf.copies import find_copies
+        from linkcheck.elf.relocations import find_copies
 
         with self._open() as file:
             tables = self._entries.locate(file)

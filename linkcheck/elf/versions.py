@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from linkcheck.elf.bounded_file import BoundedFile, Span
     from linkcheck.elf.dynamic import DynamicSection
     from linkcheck.elf.strings import Strings
+    from linkcheck.errors import MalformedElfError
 
 #: DT_VERSYM 0 (VER_NDX_LOCAL) and 1 (VER_NDX_GLOBAL) name no version.
 _FIRST_NAMED_INDEX = 2
@@ -93,14 +94,18 @@ class _Records:
     def unpack(self, record: Struct, at: int) -> tuple[int, ...]:
         """The record at `at`, counted from the table's start."""
         self.left -= 1
+        into = at - self.start
+        if self.left < 0 or into < 0 or into + record.size > len(self.window):
+            into = self._move(record, at)
+        return record.unpack_from(self.window, into)
+
+    def _move(self, record: Struct, at: int) -> int:
+        """Read on from `at`, which is not in the window, and say where in the window it is then."""
         if self.left < 0:
             raise self.file.malformed(f"{self.span.what} has more than {MAX_VERSION_RECORDS} records")
-        into = at - self.start
-        if into < 0 or into + record.size > len(self.window):
-            size = max(record.size, min(_WINDOW, self.span.size - at))
-            self.window = self.span.read(self.file, at, size)
-            self.start, into = at, 0
-        return record.unpack_from(self.window, into)
+        self.window = self.span.read(self.file, at, max(record.size, min(_WINDOW, self.span.size - at)))
+        self.start = at
+        return 0
 
     def chain(self, record: Struct, at: int) -> Iterator[tuple[int, tuple[int, ...]]]:
         """The records from `at` on, each with its place; the last field is the distance to the next, 0 ends."""
@@ -111,10 +116,9 @@ class _Records:
                 return
             at += fields[-1]
 
-    def judge_revision(self, revision: int) -> None:
-        """Refuse what glibc refuses ("unsupported version … of Verneed record")."""
-        if revision != 1:
-            raise self.file.malformed(f"{self.span.what} has a record of revision {revision}, and only 1 is defined")
+    def bad_revision(self, revision: int) -> MalformedElfError:
+        """The error for what glibc refuses, too ("unsupported version … of Verneed record")."""
+        return self.file.malformed(f"{self.span.what} has a record of revision {revision}, and only 1 is defined")
 
 
 def read_versions(file: BoundedFile, dynamic: DynamicSection, strings: Strings) -> Versions:
@@ -137,7 +141,8 @@ def _read_needs(
     need_record = dynamic.header.layout.compile("HHIII")  # Verneed: version, count, file, first Vernaux, next
     version_record = dynamic.header.layout.compile("IHHII")  # Vernaux: hash, flags, index, name, next
     for at, (revision, _, library_at, first, _) in records.chain(need_record, 0):
-        records.judge_revision(revision)
+        if revision != 1:
+            raise records.bad_revision(revision)
         library = decode_name(strings.find(library_at, "a file name in DT_VERNEED"))
         versions = []
         for _, (_, flags, index, name_at, _) in records.chain(version_record, at + first):
@@ -160,7 +165,8 @@ def _read_definitions(
     definition_record = dynamic.header.layout.compile("HHHHIII")
     name_record = dynamic.header.layout.compile("II")
     for at, (revision, flags, index, _, _, first, _) in records.chain(definition_record, 0):
-        records.judge_revision(revision)
+        if revision != 1:
+            raise records.bad_revision(revision)
         name_at, _ = records.unpack(name_record, at + first)
         name = strings.find(name_at, "a version name in DT_VERDEF")
         version = _make_version(name, None, flags & (_VER_FLG_WEAK | _VER_FLG_BASE))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import LinkcheckError
 from linkcheck.inputs.extension_module import is_extension_module
-from linkcheck.loader.libc import named_libc, recognise_libc
+from linkcheck.loader.interpreter import named_libc, recognise_libc
 from linkcheck.loader.load import Dlopen
 from linkcheck.model import FileKind, Image, Libc
 from linkcheck.value import Value

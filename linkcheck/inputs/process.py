@@ -6,13 +6,12 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from linkcheck.elf.pie import explain_kind
-from linkcheck.elf.reader import read_image
+from linkcheck.elf.reader import explain_kind, read_image
 from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
 from linkcheck.loader.load import Dlopen, load
 from linkcheck.loader.tidy import tidy_paths
 from linkcheck.model import IMAGE_KINDS, FileIdentity
-from linkcheck.policy.file_patterns import means_file
+from linkcheck.policy.patterns import means_file
 from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:

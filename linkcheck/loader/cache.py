@@ -68,6 +68,11 @@ class LoaderCache:
         else:
             self.unusable = "no ld.so.cache: the magic is neither ld.so-1.7.0 nor glibc-ld.so.cache1.1"
 
+    @property
+    def has_hwcaps(self) -> bool:
+        """Whether it names subdirectories of glibc-hwcaps at all, so that it matters which of them are active."""
+        return bool(self._names)
+
     def look_up(self, name: str, hwcaps: Sequence[str] = ()) -> str | None:
         """The path that ld.so would take for `name`, or None.
 
@@ -211,8 +216,14 @@ def compare_names(one: bytes, other: bytes) -> int:
 
     Runs of digits compare as numbers, and a digit sorts after every other character.
     """
+    if one == other:
+        return 0
     left, right = one + b"\0", other + b"\0"
-    i = j = 0
+    # Most of a search goes through what names begin with alike; a number that they differ in is compared as a whole.
+    i = next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), 0)
+    while i > 0 and 48 <= left[i - 1] <= 57:
+        i -= 1
+    j = i
     while left[i] != 0:
         digit, other_digit = 48 <= left[i] <= 57, 48 <= right[j] <= 57
         if digit and other_digit:

@@ -12,14 +12,14 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.lookup import bindings
-from linkcheck.loader.redirection import correct_bindings
+from linkcheck.loader.state import correct_bindings
 from linkcheck.model import SymbolBinding
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from linkcheck.loader.redirection import Redirections
+    from linkcheck.loader.state import Redirections
     from linkcheck.model import LoadSet
 
 

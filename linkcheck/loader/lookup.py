@@ -3,7 +3,7 @@
 `Finder` follows glibc; what musl does otherwise is in musl/lookup.py.
 Source: glibc elf/dl-lookup.c (check_match, do_lookup_x, do_lookup_unique, _dl_lookup_symbol_x).
 
-What the symbol tables do not tell is not here either, for it stands in the relocations (redirection.py): a library
+What the symbol tables do not tell is not here either, for it stands in the relocations (state.py): a library
 linked with -Bsymbolic-functions or compiled with -fno-semantic-interposition calls its own definition.
 """
 

@@ -1,4 +1,4 @@
-"""In which order ld.so looks through the modules for one module's symbols, and in which order it relocates them.
+"""Where and in which order ld.so looks for one module's symbols, and in which order it relocates the modules.
 
 It looks at no symbol. Source: glibc elf/dl-object.c (_dl_new_object), elf/dl-load.c (DT_SYMBOLIC), elf/dl-open.c
 (update_scopes, add_to_global_update) and elf/dl-sort-maps.c.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import FoundBy
+from linkcheck.model import FoundBy, Libc
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from linkcheck.model import LoadSet
 
@@ -91,3 +91,19 @@ def relocation_order(load_set: LoadSet, modules: Sequence[int]) -> list[int]:
                 stack.append((following, iter(load_set.modules[following].dependencies)))
     finished.remove(modules[0])
     return [*finished, modules[0]]
+
+
+def describe_filters(load_set: LoadSet, indices: Collection[int] | None = None) -> str:
+    """Which of the modules (all, or those at `indices`) are filters, and what follows; empty when none is.
+
+    A filter names a library that ld.so loads too, which no load set holds, and looks through before the filter and in
+    its place. musl knows no filters. Source: gABI "Dynamic Section", <elf.h> and glibc elf/dl-deps.c.
+    """
+    if load_set.libc is Libc.MUSL:
+        return ""
+    return "; ".join(
+        f"{module.image.path} is a filter for {', '.join(module.image.filters)} (DT_FILTER or DT_AUXILIARY), "
+        "which ld.so would search first and which was not looked at"
+        for index, module in enumerate(load_set.modules)
+        if module.image.filters and (indices is None or index in indices)
+    )

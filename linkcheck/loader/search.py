@@ -214,7 +214,6 @@ def _steps(
 ) -> Iterator[tuple[FoundBy, Iterator[str]]]:
     """The steps of the search in order, each with the paths it would try; `trail` collects the directories."""
     target = places.target
-    hwcaps = system.processor(target).hwcaps
 
     def candidates(directories: Iterable[str]) -> Iterator[str]:
         for directory in directories:
@@ -226,8 +225,8 @@ def _steps(
             prefix = f"{directory.rstrip('/')}/" if directory else ""
             if not system.files.is_directory(prefix or "."):
                 continue
-            if hwcaps and system.files.is_directory(f"{prefix}glibc-hwcaps/"):
-                for hwcap in hwcaps:
+            if system.files.is_directory(f"{prefix}glibc-hwcaps/"):
+                for hwcap in system.processor(target).hwcaps:
                     if system.files.is_directory(f"{prefix}glibc-hwcaps/{hwcap}/"):
                         yield f"{prefix}glibc-hwcaps/{hwcap}/{name}"
             yield f"{prefix}{name}"
@@ -237,7 +236,7 @@ def _steps(
     yield FoundBy.LIBRARY_PATH, candidates(places.library_path)
     if places.runpath is not None:
         yield FoundBy.RUNPATH, candidates(places.runpath)
-    cached = system.look_up_cache(name, target, hwcaps)
+    cached = system.look_up_cache(name, target)
     if cached and not (places.no_defaults and _below(cached, system.default_directories(target))):
         yield FoundBy.CACHE, iter((cached,))
     trail.cache_fault = system.cache_fault(target)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from linkcheck.loader.cache import CACHE_LIMIT, LoaderCache
 from linkcheck.loader.defaults import default_directories, interpreter_path, library_token
 from linkcheck.loader.files import Files
-from linkcheck.loader.libc import is_musl_loader, recognise_libc
-from linkcheck.loader.processor import CPUINFO, Processor, describe_processor
+from linkcheck.loader.interpreter import is_musl_loader, recognise_libc
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from linkcheck.loader.processor import Processor
     from linkcheck.loader.search import Found, Missing
     from linkcheck.model import Image, Libc, Target
 
@@ -130,6 +130,9 @@ class System:
             return self._processor
         known = self._processors.get(target)
         if known is None:
+            # Imported only where a directory or the cache has something for some processors, or a path asks for one.
+            from linkcheck.loader.processor import CPUINFO, describe_processor
+
             try:
                 with open(CPUINFO, encoding="utf-8", errors="replace") as stream:
                     cpuinfo = stream.read(_CPUINFO_LIMIT)
@@ -153,11 +156,12 @@ class System:
             known = self._defaults[target] = default_directories(self.files, self.interpreter(target), target)
         return known
 
-    def look_up_cache(self, name: str, target: Target, hwcaps: Sequence[str]) -> str | None:
+    def look_up_cache(self, name: str, target: Target) -> str | None:
         """What ld.so.cache says about `name`, or None."""
         key = (name, target)
         if key not in self._cached:
             cache = self._cache(target)
+            hwcaps = self.processor(target).hwcaps if cache is not None and cache.has_hwcaps else ()
             self._cached[key] = cache.look_up(name, hwcaps) if cache is not None else None
         return self._cached[key]
 

@@ -6,17 +6,15 @@ import os
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import EMPTY_NAME, UsageProblemError
-from linkcheck.policy.discovery import find_policy
-from linkcheck.policy.schema import check_prefix, read_policy
-from linkcheck.policy.select import select_codes
-from linkcheck.policy.settings import Settings
+from linkcheck.policy.schema import PYPROJECT, check_prefix, has_policy, read_policy
+from linkcheck.policy.settings import Settings, select_codes
 from linkcheck.policy.symbols import make_spec
 from linkcheck.policy.table import show
-from linkcheck.policy.toml_file import read_profile, read_toml
+from linkcheck.policy.toml_file import parse_toml, read_bytes, read_profile, read_toml
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from linkcheck.policy.schema import PolicyFile
     from linkcheck.policy.settings import DlopenEdge, Role, State, SymbolSpec
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
 #: What holds when the user names neither a profile nor a policy, and no policy file is found.
 DEFAULT_PROFILE = "executorch-caller-stream"
+POLICY_NAME = "linkcheck.toml"
 
 _PROFILES = os.path.join(os.path.dirname(__file__), "profiles")
 #: Files that extend each other in a row; above it somebody generates them, and Python's stack would be the bound.
@@ -84,6 +83,41 @@ def load_settings(
         )
         settings = replace(settings, roles=settings.roles + one_off_roles)
     return _apply_command_line(settings, rule_codes, select, ignore) if select or ignore else settings
+
+
+def find_policy(start_directory: str | None) -> TomlFile | None:
+    """The policy for `start_directory` (None: the working directory), or None when there is none.
+
+    The nearest directory wins, from the start upwards to the root of the repository (the directory with `.git`), or
+    to `/` outside of one. Within a directory `linkcheck.toml` wins over a pyproject.toml with `[tool.linkcheck]`.
+
+    Raises PolicyError for a policy file that cannot be read: passing over it could turn a fault into a pass.
+    """
+    for directory in _directories_upwards(start_directory or ""):
+        path = os.path.join(directory, POLICY_NAME)
+        if os.path.lexists(path):
+            return parse_toml(path, read_bytes(path, only_regular=True))
+        path = os.path.join(directory, PYPROJECT)
+        if os.path.isfile(path):
+            content = read_bytes(path)
+            # A project that does not use linkcheck must not suffer from it, even with a broken pyproject.toml; and
+            # parsing a long one would take longer than the rest of a check.
+            if b"linkcheck" in content and has_policy(file := parse_toml(path, content)):
+                return file
+        if os.path.lexists(os.path.join(directory, ".git")):
+            return None
+    return None
+
+
+def _directories_upwards(start: str) -> Iterator[str]:
+    yield start
+    try:
+        directory = os.path.abspath(start)
+    except FileNotFoundError:  # the working directory was removed: nothing is above it
+        return
+    while (parent := os.path.dirname(directory)) != directory:
+        yield parent
+        directory = parent
 
 
 def profile_names() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Patterns of file names and SONAMEs, as a policy writes them. Knows no file; symbols have rules of their own.
+"""Patterns of files and SONAMEs, as a policy writes them. Opens no file; symbols have patterns of their own.
 
 They are those of fnmatch, compared case-sensitively as ld.so compares. What stands before the first wildcard is
 compared first: most names differ there, and compiling a pattern takes longer than all comparisons of a check.
@@ -6,7 +6,14 @@ compared first: most names differ there, and compiling a pattern takes longer th
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from linkcheck.model import Image
 
 
 def matches(name: str, pattern: str) -> bool:
@@ -27,6 +34,24 @@ def matches(name: str, pattern: str) -> bool:
 def matches_any(name: str, patterns: tuple[str, ...]) -> bool:
     """Whether `name` fits one of `patterns`. Remembered: the rules ask it of the same few SONAMEs again and again."""
     return any(matches(name, pattern) for pattern in patterns)
+
+
+def means_file(image: Image, patterns: Iterable[str]) -> bool:
+    """Whether one of `patterns`, `files` of a role or `from` of a dlopen, means `image`.
+
+    With a slash it is compared with the path, or with the end of it that begins after a slash. Without one it is
+    compared with the file name and the SONAME only: on a machine where everything lies below /home/runner, `*runner*`
+    would otherwise mean every file.
+    """
+    file_name = image.path.rpartition("/")[2]
+    for pattern in patterns:
+        if "/" not in pattern:
+            if matches(file_name, pattern) or matches(image.name, pattern):
+                return True
+        # `bin/*` means bin/runner also for somebody who works in bin and says `runner`.
+        elif matches(image.path, pattern) or matches(os.path.abspath(image.path), f"*/{pattern.removeprefix('./')}"):
+            return True
+    return False
 
 
 @lru_cache(maxsize=1024)

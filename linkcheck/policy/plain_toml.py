@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _BOOLEANS = {"true": True, "false": False}
-_BLANKS = " \t\n"
 
 
 class _NotPlainError(Exception):
@@ -28,35 +27,24 @@ def read_plain_toml(text: str) -> dict[str, Any] | None:
 
 
 def _read(text: str) -> dict[str, Any]:
+    if "\\" in text or not text.replace("\n", "").isprintable():
+        raise _NotPlainError
     data: dict[str, Any] = {}
     table = data
     arrays: set[str] = set()
-    position = 0
-    while position < len(text):
-        line, end = _line_at(text, position)
+    lines = iter(text.split("\n"))
+    for line in lines:
+        line = line.strip()
         if not line or line[0] == "#":
-            if not line.isprintable():
-                raise _NotPlainError
-            position = end
-        elif line[0] == "[":
+            continue
+        if line[0] == "[":
             table = _open_table(line, data, arrays)
-            position = end
-        else:
-            key, position = _read_key(text, position)
-            if key in table:
-                raise _NotPlainError
-            table[key], position = _read_value(text, position)
-            rest, position = _line_at(text, position)
-            if rest:
-                raise _NotPlainError
+            continue
+        key, value = _split_line(line)
+        if key in table:
+            raise _NotPlainError
+        table[key] = _read_list(value, lines) if value.startswith("[") else _read_scalar(value)
     return data
-
-
-def _line_at(text: str, position: int) -> tuple[str, int]:
-    """What of the line is left at `position`, without blanks around it, and where the next line begins."""
-    end = text.find("\n", position)
-    end = len(text) if end < 0 else end
-    return text[position:end].strip(" \t"), end + 1
 
 
 def _open_table(line: str, data: dict[str, Any], arrays: set[str]) -> dict[str, Any]:
@@ -78,67 +66,51 @@ def _open_table(line: str, data: dict[str, Any], arrays: set[str]) -> dict[str, 
 
 
 def _bare(name: str) -> str:
-    name = name.strip(" \t")
+    name = name.strip()
     if not name.isascii() or not name.replace("-", "_").replace("_", "a").isalnum():
         raise _NotPlainError
     return name
 
 
-def _read_key(text: str, position: int) -> tuple[str, int]:
-    """The key at `position`, and where its value begins."""
-    position = _skip(text, position, " \t")
-    if text.startswith('"', position):
-        key, end = _read_string(text, position)
-        equals = _skip(text, end, " \t")
+def _split_line(line: str) -> tuple[str, str]:
+    """The key that `line` begins with, and its value."""
+    if line[0] != '"':
+        key, equals, value = line.partition("=")
+        key = _bare(key)
     else:
-        equals = text.find("=", position)
-        if equals < 0:
+        key, _, value = line[1:].partition('"')
+        before, equals, value = value.partition("=")
+        if before.strip():
             raise _NotPlainError
-        key = _bare(text[position:equals])
-    if not text.startswith("=", equals):
+    if not equals:
         raise _NotPlainError
-    return key, _skip(text, equals + 1, " \t")
+    return key, value.strip()
 
 
-def _read_value(text: str, position: int) -> tuple[object, int]:
-    """The value at `position`, and where it ends."""
-    if text.startswith('"', position):
-        return _read_string(text, position)
-    if text.startswith("[", position):
-        entries: list[str] = []
-        for entry, end in _read_list(text, position + 1):
-            if entry is None:
-                return entries, end
-            entries.append(entry)
-    for word, value in _BOOLEANS.items():
-        if text.startswith(word, position):
-            return value, position + len(word)
-    raise _NotPlainError
+def _read_scalar(value: str) -> object:
+    if value in _BOOLEANS:
+        return _BOOLEANS[value]
+    pieces = value.split('"')
+    if len(pieces) != 3 or pieces[0] or pieces[2]:
+        raise _NotPlainError
+    return pieces[1]
 
 
-def _read_list(text: str, position: int) -> Iterator[tuple[str | None, int]]:
-    """Each string from `position` on and its end; None for the closing bracket."""
-    position = _skip(text, position, _BLANKS)
-    while not text.startswith("]", position):
-        entry, position = _read_string(text, position)
-        yield entry, position
-        position = _skip(text, position, _BLANKS)
-        if text.startswith(",", position):
-            position = _skip(text, position + 1, _BLANKS)
-        elif not text.startswith("]", position):
+def _read_list(value: str, lines: Iterator[str]) -> list[str]:
+    """The strings of the list that `value` begins and that ends on a later one of `lines`, if not there."""
+    parts = [value]
+    while not parts[-1].endswith("]"):
+        line = next(lines, None)
+        if line is None:
             raise _NotPlainError
-    yield None, position + 1
-
-
-def _read_string(text: str, position: int) -> tuple[str, int]:
-    end = text.find('"', position + 1)
-    string = text[position + 1 : end]
-    if not text.startswith('"', position) or end < 0 or "\\" in string or not string.isprintable():
+        parts.append(line.strip())
+    pieces = "\n".join(parts)[1:-1].split('"')
+    strings, others = pieces[1::2], [piece.strip(" \n") for piece in pieces[::2]]
+    if any("\n" in string for string in strings):
         raise _NotPlainError
-    return string, end + 1
-
-
-def _skip(text: str, position: int, blanks: str) -> int:
-    while position < len(text) and text[position] in blanks:
-        position += 1
-    return position
+    # Commas stand between two strings, and perhaps behind the last one.
+    first, last = others[0], others[-1]
+    commas = set(others[1:-1]) <= {","} and last in (("", ",") if strings else ("",))
+    if first or not commas or len(others) != len(strings) + 1:
+        raise _NotPlainError
+    return strings

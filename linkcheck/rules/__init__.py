@@ -1,8 +1,9 @@
 """The rules, one a file. They read no file and print nothing.
 
-LINK_RULES are those about how files were linked. Those about ExecuTorch's files (LC7...) are in program_rules.py, which
-has ALL_RULES, too: a check of a program needs none of them, and importing them takes a millisecond. Both lists are
-written by hand, so that "go to definition" always works, and in the order of the codes.
+LOAD_SET_RULES are those that look at what a process loads. A check of a healthy program needs no others, so these are
+in modules of their own: link_rules.py has LINK_RULES, all about how files were linked, and program_rules.py those about
+ExecuTorch's files (LC7...), and ALL_RULES. The lists are written by hand, so that "go to definition" always works, and
+in the order of the codes.
 """
 
 from __future__ import annotations
@@ -10,13 +11,10 @@ from __future__ import annotations
 from linkcheck.rules import (
     absent_state,
     duplicate_library,
-    expired_waiver,
     forbidden_needed,
-    malformed_elf,
     missing_export,
     missing_import,
     missing_needed,
-    not_a_shared_object,
     private_definition,
     private_thread_local,
     soname_mismatch,
@@ -25,16 +23,12 @@ from linkcheck.rules import (
     unreachable_needed,
     unresolved_needed,
     unsatisfied_version,
-    unused_policy_entry,
-    unused_waiver,
     wrong_machine,
     wrong_provider,
 )
 
-LINK_RULES = (
-    not_a_shared_object.RULE,  # LC101
+LOAD_SET_RULES = (
     wrong_machine.RULE,  # LC102
-    malformed_elf.RULE,  # LC103
     soname_mismatch.RULE,  # LC104
     missing_needed.RULE,  # LC201
     unresolved_needed.RULE,  # LC202
@@ -50,13 +44,15 @@ LINK_RULES = (
     absent_state.RULE,  # LC402
     duplicate_library.RULE,  # LC403
     private_thread_local.RULE,  # LC404
-    unused_waiver.RULE,  # LC901
-    expired_waiver.RULE,  # LC902
-    unused_policy_entry.RULE,  # LC903
 )
 
-#: Codes of the rules in program_rules.py.
+#: The code that carries "this input is no file we could judge", and the one of a file whose numbers do not fit it.
+KIND_CODE, MALFORMED_CODE = "LC101", "LC103"
+#: Codes of the rules in program_rules.py, and of those in link_rules.py about the policy.
 PROGRAM_CODES = ("LC701", "LC702", "LC703", "LC704", "LC705", "LC706", "LC707")
+_POLICY_CODES = ("LC901", "LC902", "LC903")
 
 #: Every code, for policies to be checked against.
-ALL_CODES = tuple(sorted((*[rule.meta.code for rule in LINK_RULES], *PROGRAM_CODES)))
+ALL_CODES = tuple(
+    sorted((KIND_CODE, MALFORMED_CODE, *[rule.meta.code for rule in LOAD_SET_RULES], *PROGRAM_CODES, *_POLICY_CODES))
+)

@@ -49,8 +49,8 @@ from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Location, Outcome, Severity, one_line
 from linkcheck.rules.engines import name_delegate, note_unread_blob, skip_program, subject_of
-from linkcheck.rules.long_lists import MOST_SHOWN, as_evidence, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.rules.wording import MOST_SHOWN, as_evidence, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

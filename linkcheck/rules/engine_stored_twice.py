@@ -61,8 +61,8 @@ from linkcheck.rules.engines import (
     skip_program,
     unread_blobs,
 )
-from linkcheck.rules.long_lists import MOST_IN_EVIDENCE, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.rules.wording import MOST_IN_EVIDENCE, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Outcome, one_line
-from linkcheck.rules.long_lists import shorten
+from linkcheck.rules.wording import shorten
 
 if TYPE_CHECKING:
     from linkcheck.executorch.facts import Delegate, Engine, Place, ProgramFile, ProgramSet

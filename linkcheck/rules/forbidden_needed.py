@@ -54,7 +54,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.loader.filters import describe_filters
+from linkcheck.loader.scope import describe_filters
 from linkcheck.model import Check, Finding, Location, Outcome, Severity, one_line, unique
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.symbols import matching_imports

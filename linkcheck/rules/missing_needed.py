@@ -52,10 +52,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Location, Outcome, Severity
-from linkcheck.rules.owner_names import owner_names
 from linkcheck.rules.ownership import needs_any, roles_of, state_owned_by
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import demanded_by, link_remedy, listed
+from linkcheck.rules.wording import demanded_by, link_remedy, listed, owner_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

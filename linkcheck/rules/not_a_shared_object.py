@@ -60,9 +60,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, FileKind, Location, Outcome, Severity
-from linkcheck.rules.owner_names import owner_names
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import consequence, listed
+from linkcheck.rules.wording import consequence, listed, owner_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -58,7 +58,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.loader.filters import describe_filters
+from linkcheck.loader.scope import describe_filters
 from linkcheck.model import Check, Finding, Location, Outcome, Severity, unique
 from linkcheck.policy.symbols import matching_exports
 from linkcheck.rules.ownership import (

@@ -1,9 +1,8 @@
-"""The list of the rules about ExecuTorch's files, and that of all rules; __init__.py has those about links."""
+"""The list of the rules about ExecuTorch's files, and that of all rules; link_rules.py has those about links."""
 
 from __future__ import annotations
 
 from linkcheck.rules import (
-    LINK_RULES,
     blob_malformed,
     engine_inline_and_named,
     engine_key_mismatch,
@@ -12,6 +11,7 @@ from linkcheck.rules import (
     engine_stored_twice,
     unused_engine,
 )
+from linkcheck.rules.link_rules import LINK_RULES
 
 PROGRAM_RULES = (
     engine_stored_twice.RULE,  # LC701

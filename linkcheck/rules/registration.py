@@ -13,10 +13,9 @@ from linkcheck.choice import Choice
 from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.executorch.facts import GET_BACKEND_CLASS, REGISTER_BACKEND
 from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity, one_line
-from linkcheck.rules.long_lists import as_evidence, shorten
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Names
-from linkcheck.rules.wording import listed
+from linkcheck.rules.wording import as_evidence, listed, shorten
 from linkcheck.value import Value
 
 if TYPE_CHECKING:

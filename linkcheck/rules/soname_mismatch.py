@@ -52,10 +52,9 @@ from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
-from linkcheck.rules.owner_names import owner_libraries, owner_names
 from linkcheck.rules.ownership import owner_in_question
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import listed
+from linkcheck.rules.wording import listed, owner_libraries, owner_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

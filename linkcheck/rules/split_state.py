@@ -66,7 +66,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.loader.filters import describe_filters
+from linkcheck.loader.scope import describe_filters
 from linkcheck.model import (
     BindingKind,
     Check,

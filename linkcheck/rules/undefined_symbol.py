@@ -82,15 +82,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.loader.filters import describe_filters
+from linkcheck.loader.scope import describe_filters
 from linkcheck.loader.undefined import DefinitionFinder, count_asked
 from linkcheck.loader.versions import compare_versions
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line, unique
 from linkcheck.rules.kept import memory_of
-from linkcheck.rules.long_lists import MOST_IN_EVIDENCE
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import chain_text, counted, listed
+from linkcheck.rules.wording import MOST_IN_EVIDENCE, chain_text, counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -53,9 +53,8 @@ from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Finding, Libc, Location, Outcome, Severity, unique
 from linkcheck.policy.patterns import matches_any
-from linkcheck.rules.long_lists import MOST_SHOWN, as_evidence, as_lines, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import cache_line, library_path_line, listed
+from linkcheck.rules.wording import MOST_SHOWN, as_evidence, as_lines, cache_line, library_path_line, listed, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

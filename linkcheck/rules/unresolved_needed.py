@@ -61,9 +61,17 @@ from typing import TYPE_CHECKING
 from linkcheck.loader.search import NOT_TO_BE_OPENED
 from linkcheck.model import DLOPEN_PRIORITIES, Check, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
-from linkcheck.rules.long_lists import as_evidence, as_lines, shorten
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import cache_line, chain_text, counted, library_path_line, listed
+from linkcheck.rules.wording import (
+    as_evidence,
+    as_lines,
+    cache_line,
+    chain_text,
+    counted,
+    library_path_line,
+    listed,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -76,7 +76,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
 from linkcheck.model import Finding, Location, Severity
-from linkcheck.policy.file_patterns import means_file
+from linkcheck.policy.patterns import means_file
 from linkcheck.policy.symbols import is_pattern, matching_imports
 from linkcheck.rules.ownership import needs_any, owner_modules, plays, private_symbols, state_of, uses_any
 from linkcheck.rules.rule import Rule, RuleMeta

@@ -1,4 +1,4 @@
-"""Phrases that several rules' messages share: chains of loads, link lines, search-path lines, waivers."""
+"""Phrases that several rules' messages share: owners, lists, chains of loads, link and search-path lines, waivers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from linkcheck.model import one_line, unique
 from linkcheck.policy.settings import ROOT_OWNER
 from linkcheck.policy.symbols import display
-from linkcheck.rules.owner_names import owner_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +14,9 @@ if TYPE_CHECKING:
     from linkcheck.model import Json, LoadSet, Unresolved
     from linkcheck.policy.settings import Role, Settings, State, Waiver
 
+#: What a person reads of a list, and what a program is given of it.
+MOST_SHOWN = 20
+MOST_IN_EVIDENCE = 200
 #: What nobody has seen of a process that runs (LoadSet.observed).
 SCOPE_OF_OPENED = (
     "whether a file was opened with RTLD_GLOBAL, which cannot be seen from outside of the process that has opened it"
@@ -36,6 +38,46 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def shorten(names: Sequence[str]) -> tuple[str, ...]:
+    """The first MOST_SHOWN of `names`, and `N more` in place of the others."""
+    more = len(names) - MOST_SHOWN
+    return tuple(names) if more <= 0 else (*names[:MOST_SHOWN], f"{more} more")
+
+
+def as_lines(names: Sequence[str]) -> str:
+    """Each of `names` on an indented line of its own, with a line feed before it; at last `and N more`."""
+    lines = "".join(f"\n    {name}" for name in names[:MOST_SHOWN])
+    more = len(names) - MOST_SHOWN
+    return lines if more <= 0 else f"{lines}\n    and {more} more"
+
+
+def as_evidence(names: Sequence[str]) -> list[Json]:
+    """The first MOST_IN_EVIDENCE of `names`."""
+    return list(names[:MOST_IN_EVIDENCE])
+
+
+def owner_libraries(state: State) -> tuple[str, ...]:
+    """The SONAME patterns of the libraries that may own `state`; empty when only the executable may."""
+    return tuple(pattern for pattern in state.owner if pattern != ROOT_OWNER)
+
+
+def owner_names(state: State) -> tuple[str, ...]:
+    """The SONAMEs to show: those without wildcards, or, when every pattern has one, what stands before it."""
+    patterns = owner_libraries(state)
+    plain = tuple(pattern for pattern in patterns if not _has_wildcard(pattern))
+    return plain or tuple(_before_wildcard(pattern) for pattern in patterns)
+
+
+def _has_wildcard(pattern: str) -> bool:
+    return any(c in pattern for c in "*?[")
+
+
+def _before_wildcard(pattern: str) -> str:
+    """`libfoo.so` for `libfoo.so*` and `libfoo.so.[0-9]*`; the pattern itself when nothing useful stands before."""
+    end = min(pattern.index(c) for c in "*?[" if c in pattern)
+    return pattern[:end].rstrip(".") or pattern
 
 
 def owner_text(state: State) -> str:

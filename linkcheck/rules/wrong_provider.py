@@ -54,8 +54,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.loader.filters import describe_filters
 from linkcheck.loader.lookup import finder_of
+from linkcheck.loader.scope import describe_filters
 from linkcheck.model import BindingKind, Check, Finding, Location, Outcome, Severity, unique
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.ownership import (

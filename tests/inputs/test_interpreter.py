@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from linkcheck.inputs.interpreter import find_interpreters
-from linkcheck.loader.libc import recognise_libc
+from linkcheck.loader.interpreter import recognise_libc
 from linkcheck.model import FileKind, Image, Libc
 from tests.unit.rules.worlds import image
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import linkcheck
-from linkcheck.rules import ALL_CODES, LINK_RULES
+from linkcheck.rules import ALL_CODES, LOAD_SET_RULES
+from linkcheck.rules.link_rules import LINK_RULES
 from linkcheck.rules.program_rules import ALL_RULES, PROGRAM_RULES
 
 if TYPE_CHECKING:
@@ -130,7 +131,11 @@ def test_every_module_with_a_card_is_in_the_list_and_named_like_its_rule() -> No
 
 def test_the_list_of_rules_is_written_by_hand() -> None:
     """Literal tuples, so that "go to definition" works: no scanning, no decorators."""
-    lists = ("__init__", "LINK_RULES", LINK_RULES), ("program_rules", "PROGRAM_RULES", PROGRAM_RULES)
+    lists = (
+        ("__init__", "LOAD_SET_RULES", LOAD_SET_RULES),
+        ("link_rules", "LINK_RULES", LINK_RULES),
+        ("program_rules", "PROGRAM_RULES", PROGRAM_RULES),
+    )
     for stem, name, rules in lists:
         (value,) = (
             node.value
@@ -142,6 +147,8 @@ def test_the_list_of_rules_is_written_by_hand() -> None:
             f"{rule.meta.name.replace('-', '_')}.RULE" for rule in rules
         ]
         assert all((rule.check_programs is not None) is (rules is PROGRAM_RULES) for rule in rules)
+    assert tuple(rule for rule in LINK_RULES if rule.check_load_set is not None) == LOAD_SET_RULES
+    assert all(rule in LOAD_SET_RULES for rule in LINK_RULES if rule.check_bundle is not None)
 
 
 each_rule = pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.meta.code)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from linkcheck.policy.file_patterns import means_file
+from linkcheck.policy.patterns import means_file
 from tests.unit.rules.worlds import image
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from linkcheck.policy.select import select_codes
+from linkcheck.policy.settings import select_codes
 
 CODES = ("LC101", "LC301", "LC302", "LC401")
 

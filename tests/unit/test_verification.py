@@ -50,7 +50,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Verification]:
         def check(load_set: LoadSet, _: Settings) -> Iterator[RuleResult]:
             yield from answer(load_set)
 
-        monkeypatch.setattr("linkcheck.verification.LINK_RULES", (Rule(META, "", check_load_set=check),))
+        monkeypatch.setattr("linkcheck.verification.LOAD_SET_RULES", (Rule(META, "", check_load_set=check),))
         with open_inputs(paths) as inputs:
             opened = tuple(named_dlopen(name, global_=False) for name in dlopen)
             run = Verification(Settings("p"), inputs, System(read_image, Files("/")), frozenset({META.code}), opened)

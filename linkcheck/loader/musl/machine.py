@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.loader.libc import is_musl_loader
+from linkcheck.loader.interpreter import is_musl_loader
 
 if TYPE_CHECKING:
     from linkcheck.loader.files import Files

@@ -9,8 +9,8 @@ import pytest
 from linkcheck.model import LoadSet, Outcome, Severity
 from linkcheck.policy.settings import ROOT_OWNER
 from linkcheck.rules import soname_mismatch
-from linkcheck.rules.owner_names import owner_libraries, owner_names
 from linkcheck.rules.rule import Candidate
+from linkcheck.rules.wording import owner_libraries, owner_names
 from tests.unit.rules.candidates import SETTINGS, SHARED, STATE, candidate
 from tests.unit.rules.worlds import OWNER, PROFILE, checks, image, load_set, only_finding, outcomes, owner, runner
 

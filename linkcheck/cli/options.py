@@ -1,4 +1,4 @@
-"""The options that say how a process is loaded, for the commands that load one. Loads nothing itself."""
+"""The options that several commands share: how a process is loaded, and which rules run. It does neither."""
 
 from __future__ import annotations
 
@@ -47,6 +47,12 @@ def loading_options(*, opener: str = "The process", preload: bool = False) -> Ca
     return add_options
 
 
+def selecting_options(command: _Command) -> _Command:
+    """Add --select and --ignore to a command, which gets them as tuples of prefixes."""
+    command = _prefixes("--ignore", "Not the rules with these code prefixes.")(command)
+    return _prefixes("--select", "Only rules with these code prefixes (comma-separated).")(command)
+
+
 def _several(name: str, metavar: str, help_text: str) -> Callable[[_Command], _Command]:
     return click.option(name, metavar=metavar, multiple=True, callback=_refuse_empty, help=help_text)
 
@@ -60,3 +66,18 @@ def _refuse_empty(_: click.Context, option: click.Parameter, values: tuple[str, 
 
 def _read_libc(_: click.Context, __: click.Parameter, value: str) -> Libc | None:
     return None if value == "auto" else Libc(value)
+
+
+def _prefixes(name: str, help_text: str) -> Callable[[_Command], _Command]:
+    return click.option(name, metavar="CODES", multiple=True, callback=_split, help=help_text)
+
+
+def _split(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The prefixes, each value a list with commas; one without any, such as a variable that nothing set, is refused."""
+    found: list[str] = []
+    for text in values:
+        codes = [code for code in text.split(",") if code.strip()]
+        if not codes:
+            raise UsageProblemError(f"{option.opts[0]}: an empty value names nothing")
+        found += codes
+    return tuple(found)
