@@ -81,6 +81,7 @@ def verify(
     settings: Settings,
     dlopen: Sequence[str] = (),
     dlopen_global: Sequence[str] = (),
+    preload: Sequence[str] = (),
     library_path: Sequence[str] = (),
     sysroot: str | None = None,
     libc: Libc | None = None,
@@ -91,7 +92,8 @@ def verify(
     A directory stands for every ELF file below it, and so do a wheel, zip, tar or .deb and `dist:NAME` (an installed
     Python distribution); a file inside an archive is called `file.whl!/member`. Every program among them also opens
     `dlopen` (RTLD_LOCAL) and then `dlopen_global` (RTLD_GLOBAL); when there is no program, every library does.
-    `library_path` is LD_LIBRARY_PATH, and the only environment that counts. `sysroot` is the directory that stands
+    Each process starts with `preload` in LD_PRELOAD: paths, or names to search for.
+    `library_path` is LD_LIBRARY_PATH; no other environment counts. `sysroot` is the directory that stands
     for `/`. `libc` is whose loader every process starts with (None: each root tells, by PT_INTERP or the libc that it
     needs). Waivers are judged as of `today` (None: now).
 
@@ -105,7 +107,9 @@ def verify(
 
     _refuse_text(paths)
     codes = frozenset(select_codes(ALL_CODES, select=settings.select, ignore=settings.ignore))
-    with _open_verification(paths, settings, codes, dlopen, dlopen_global, library_path, sysroot, libc) as verification:
+    with _open_verification(
+        paths, settings, codes, dlopen, dlopen_global, preload, library_path, sysroot, libc
+    ) as verification:
         verification.judge_inputs()
         verification.note_nothing(paths)
         use = PolicyUse(load_sets=tuple(verification.load_sets), unmade=tuple(verification.unmade))
@@ -118,6 +122,7 @@ def scan(
     settings: Settings,
     dlopen: Sequence[str] = (),
     dlopen_global: Sequence[str] = (),
+    preload: Sequence[str] = (),
     library_path: Sequence[str] = (),
     sysroot: str | None = None,
     libc: Libc | None = None,
@@ -134,7 +139,9 @@ def scan(
 
     _refuse_text(paths)
     codes = frozenset(select_codes(CODES, select=settings.select, ignore=settings.ignore))
-    with _open_verification(paths, settings, codes, dlopen, dlopen_global, library_path, sysroot, libc) as verification:
+    with _open_verification(
+        paths, settings, codes, dlopen, dlopen_global, preload, library_path, sysroot, libc
+    ) as verification:
         verification.judge_inputs()
         verification.note_nothing(paths)
         results = list(compare_files(verification))
@@ -185,12 +192,13 @@ def _open_verification(
     codes: frozenset[str],
     dlopen: Sequence[str],
     dlopen_global: Sequence[str],
+    preload: Sequence[str],
     library_path: Sequence[str],
     sysroot: str | None,
     libc: Libc | None,
 ) -> Iterator[Verification]:
     """A Verification of what `paths` stand for, whose files are there until the end."""
-    from linkcheck.inputs.process import named_dlopen
+    from linkcheck.inputs.process import named_dlopen, split_preload
     from linkcheck.inputs.sources import open_inputs
     from linkcheck.verification import Verification
 
@@ -198,7 +206,8 @@ def _open_verification(
         system = _make_system(sysroot, [inputs.find(directory) for directory in library_path], libc, inputs)
         local = tuple(named_dlopen(inputs.find(name), global_=False) for name in dlopen)
         opened = (*local, *(named_dlopen(inputs.find(name), global_=True) for name in dlopen_global))
-        yield Verification(settings, inputs, system, codes, opened)
+        preloaded = tuple(inputs.find(name) for name in split_preload(preload))
+        yield Verification(settings, inputs, system, codes, opened, preloaded)
 
 
 def bindings(
@@ -215,7 +224,7 @@ def bindings(
     """Load a process of the file `root` and say which definition each of its imports binds to.
 
     `symbols` are mangled or C++ names, `*` allowed: then only those, and also the definitions of them. The other
-    arguments are as in `verify`; `preload` is LD_PRELOAD. Paths in the result are absolute.
+    arguments are as in `verify`. Paths in the result are absolute.
 
     Raises UnreadableFileError, NotAnImageError or MalformedElfError when `root`, or the symbol table of a file it
     loads, cannot be read, UsageProblemError for a name that can match no symbol, and UndemangledNameError.
@@ -268,7 +277,7 @@ def load_trees(
     Arguments are as in `bindings`. What a process would not find is part of its load set. Raises UnreadableFileError,
     NotAnImageError or MalformedElfError when a root cannot be read, and UsageProblemError for an empty name.
     """
-    from linkcheck.inputs.process import load_process, named_dlopen
+    from linkcheck.inputs.process import load_process, named_dlopen, split_preload
 
     _refuse_empty(roots)
     system = _make_system(sysroot, library_path, libc)
@@ -276,7 +285,8 @@ def load_trees(
         *(named_dlopen(p, global_=False) for p in dlopen),
         *(named_dlopen(p, global_=True) for p in dlopen_global),
     )
-    return tuple(load_process(path, system, dlopen=opened, preload=preload) for path in roots)
+    preloaded = tuple(split_preload(preload))
+    return tuple(load_process(path, system, dlopen=opened, preload=preloaded) for path in roots)
 
 
 def complete_library_path(paths: Sequence[str], *, places: Sequence[str]) -> tuple[str, ...]:

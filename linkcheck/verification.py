@@ -66,13 +66,18 @@ class Verification:
         system: System,
         codes: frozenset[str],
         dlopen: Sequence[Dlopen] = (),
+        preload: Sequence[str] = (),
     ) -> None:
-        """Judge `inputs` by `settings` and the rules with `codes`; every process also makes the calls of `dlopen`."""
+        """Judge `inputs` by `settings` and the rules with `codes`.
+
+        Every process starts with `preload` in LD_PRELOAD, and makes the calls of `dlopen`.
+        """
         self.settings = settings
         self.inputs = inputs
         self.system = system
         self.codes = codes
         self.dlopen = dlopen
+        self.preload = preload
         self.edges = tuple(replace(edge, path=inputs.find(edge.path)) for edge in settings.dlopen)
         self.examiner = Examiner()
         self.results: list[RuleResult] = []
@@ -137,6 +142,7 @@ class Verification:
             self.examiner,
             edges=self.edges,
             dlopen=dlopen,
+            preload=self.preload,
             neighbours=self._neighbours,
             named=file.named,
         )
@@ -180,6 +186,7 @@ class Verification:
                 self.examiner,
                 edges=self.edges,
                 dlopen=opens,
+                preload=self.preload,
                 neighbours=self.inputs.directories,
                 named=False,
             )

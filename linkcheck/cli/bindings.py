@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Only S: a mangled or C++ name, * allowed. Repeatable. Without it, every import.",
 )
-@loading_options(preload=True)
+@loading_options()
 @click.option("--format", "format_", type=click.Choice(BINDINGS_FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the result there instead of standard output.")
 def command(

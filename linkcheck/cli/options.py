@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound="Callable[..., object]")
 
 
-def loading_options(*, opener: str = "The process", preload: bool = False) -> Callable[[_Command], _Command]:
-    """Add --dlopen, --dlopen-global, --library-path, --root and --libc to a command, and --preload if asked.
+def loading_options(*, opener: str = "The process") -> Callable[[_Command], _Command]:
+    """Add --dlopen, --dlopen-global, --preload, --library-path, --root and --libc to a command.
 
     `opener` is who opens the libraries, in the help text. A value that is empty raises UsageProblemError.
     """
     options = [
         _several("--dlopen", "P", f"{opener} also opens P, with RTLD_LOCAL. Repeatable."),
         _several("--dlopen-global", "P", "The same with RTLD_GLOBAL. Repeatable."),
+        _several("--preload", "P", "P is in LD_PRELOAD. Repeatable."),
         _several("--library-path", "DIR", "Search DIR as LD_LIBRARY_PATH would be. Repeatable."),
         click.option(
             "--root", "sysroot", metavar="DIR", help="Take DIR as the root directory (a sysroot or container tree)."
@@ -36,8 +37,6 @@ def loading_options(*, opener: str = "The process", preload: bool = False) -> Ca
             help="Whose loader to follow; auto: the one that the program or library was linked for.",
         ),
     ]
-    if preload:
-        options.insert(2, _several("--preload", "P", "P is in LD_PRELOAD. Repeatable."))
 
     def add_options(command: _Command) -> _Command:
         for option in reversed(options):

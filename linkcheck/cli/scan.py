@@ -29,6 +29,7 @@ def command(
     policy: str | None,
     dlopen: tuple[str, ...],
     dlopen_global: tuple[str, ...],
+    preload: tuple[str, ...],
     library_path: tuple[str, ...],
     sysroot: str | None,
     libc: Libc | None,
@@ -48,12 +49,13 @@ def command(
     from linkcheck.api import load_settings, scan
 
     settings = load_settings(profile=profile, policy=policy, select=select, ignore=ignore)
-    refuse_inputs(output, (*paths, *dlopen, *dlopen_global, *((settings.source,) if settings.source else ())))
+    refuse_inputs(output, (*paths, *dlopen, *dlopen_global, *preload, *((settings.source,) if settings.source else ())))
     report = scan(
         paths,
         settings=settings,
         dlopen=dlopen,
         dlopen_global=dlopen_global,
+        preload=preload,
         library_path=library_path,
         sysroot=sysroot,
         libc=libc,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("roots", metavar="ROOT...", nargs=-1, required=True)
-@loading_options(preload=True)
+@loading_options()
 @click.option("--tried", is_flag=True, help="Show every path that is tried in vain, not only the files passed over.")
 @click.option("--format", "format_", type=click.Choice(TREE_FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the result there instead of standard output.")

@@ -33,6 +33,7 @@ def command(
     policy: str | None,
     dlopen: tuple[str, ...],
     dlopen_global: tuple[str, ...],
+    preload: tuple[str, ...],
     library_path: tuple[str, ...],
     sysroot: str | None,
     libc: Libc | None,
@@ -65,12 +66,13 @@ def command(
     )
     if external:
         settings = replace(settings, external=(*settings.external, *external))
-    refuse_inputs(output, (*paths, *dlopen, *dlopen_global, *((settings.source,) if settings.source else ())))
+    refuse_inputs(output, (*paths, *dlopen, *dlopen_global, *preload, *((settings.source,) if settings.source else ())))
     report = verify(
         paths,
         settings=settings,
         dlopen=dlopen,
         dlopen_global=dlopen_global,
+        preload=preload,
         library_path=library_path,
         sysroot=sysroot,
         libc=libc,

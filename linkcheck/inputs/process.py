@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.reader import explain_kind, read_image
@@ -15,7 +14,7 @@ from linkcheck.policy.patterns import means_file
 from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from linkcheck.loader.system import System
     from linkcheck.model import Image, LoadSet
@@ -33,7 +32,7 @@ class Process(Value):
     """One process to judge."""
 
     load_set: LoadSet
-    #: Files that were to be dlopened, each with what it must run on.
+    #: Files that were to be preloaded or dlopened, each with what it must run on.
     opened: tuple[ExaminedFile, ...] = ()
     #: Files that ld.so would meet under a needed name, but cannot load.
     rejected: tuple[ExaminedFile, ...] = ()
@@ -75,20 +74,26 @@ def start_process(
     *,
     edges: Sequence[DlopenEdge] = (),
     dlopen: Sequence[Dlopen] = (),
+    preload: Sequence[str] = (),
     neighbours: Iterable[str] = (),
     named: bool = True,
 ) -> Process:
-    """Load `root` with all it needs, then what the policy's `edges` say its files open, then each of `dlopen`.
+    """Load `root` and `preload` with all they need, then what the policy's `edges` say its files open, then `dlopen`.
 
-    Files to dlopen that are no image are examined and not loaded. `neighbours` are directories worth a look when a
-    needed library cannot be found. `named` is whether the user named `root` (LoadSet.named).
+    Files to preload or dlopen that are no image are examined and not loaded. `neighbours` are directories worth a look
+    when a needed library cannot be found. `named` is whether the user named `root` (LoadSet.named).
     """
     callers: dict[DlopenEdge, str | None] = {edge: None for edge in edges if means_file(root, (edge.from_,))}
     while True:
         requests = [_open_edge(edge, callers[edge]) for edge in edges if edge in callers] + [*dlopen]
-        opened = [examiner.examine(one.name) for one in requests if "/" in one.name]
+        opened = [examiner.examine(name) for name in (*preload, *(one.name for one in requests)) if "/" in name]
         broken = {examined.identity.path for examined in opened if examined.image is None}
-        load_set = load(root, system, dlopen=[one for one in requests if one.name not in broken])
+        load_set = load(
+            root,
+            system,
+            preload=[name for name in preload if name not in broken],
+            dlopen=[one for one in requests if one.name not in broken],
+        )
         tidied = tidy_paths(load_set, system)
         # What is loaded may itself open more. An edge that was taken stays taken, so this ends.
         more = _find_callers(load_set, tidied, [edge for edge in edges if edge not in callers])
@@ -106,7 +111,6 @@ def load_process(path: str, system: System, *, dlopen: Sequence[Dlopen] = (), pr
     Raises UnreadableFileError, NotAnImageError or MalformedElfError when `path` cannot be read, and UsageProblemError
     for a file inside an archive; whatever else is wrong is part of the load set.
     """
-    names = [name for entry in preload for name in re.split("[: ]", entry) if name]  # as rtld.c do_preload splits
     try:
         root = read_image(_make_absolute(path))
     except (NotAnImageError, UnreadableFileError):
@@ -115,7 +119,7 @@ def load_process(path: str, system: System, *, dlopen: Sequence[Dlopen] = (), pr
         refuse_member(path)
         refuse_archive(path)
         raise
-    load_set = load(root, system, preload=names, dlopen=dlopen)
+    load_set = load(root, system, preload=preload, dlopen=dlopen)
     return _locate_unresolved(tidy_paths(load_set, system), ())
 
 
@@ -150,6 +154,12 @@ def _find_callers(load_set: LoadSet, tidied: LoadSet, edges: Iterable[DlopenEdge
 def _open_edge(edge: DlopenEdge, caller: str | None) -> Dlopen:
     path = edge.path if "/" in edge.path else f"./{edge.path}"  # without a slash dlopen would search for it
     return Dlopen(path, edge.mode == "global", caller=caller)
+
+
+def split_preload(entries: Iterable[str]) -> Iterator[str]:
+    """The names in `entries`, each of which may be a whole LD_PRELOAD (glibc elf/rtld.c, handle_preload_list)."""
+    for entry in entries:
+        yield from (name for name in entry.replace(":", " ").split(" ") if name)
 
 
 def named_dlopen(name: str, *, global_: bool) -> Dlopen:

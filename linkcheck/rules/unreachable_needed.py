@@ -54,7 +54,16 @@ from typing import TYPE_CHECKING
 from linkcheck.model import Check, Finding, Libc, Location, Outcome, Severity, unique
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import MOST_SHOWN, as_evidence, as_lines, cache_line, library_path_line, listed, shorten
+from linkcheck.rules.wording import (
+    MOST_SHOWN,
+    as_evidence,
+    as_lines,
+    asks_for,
+    cache_line,
+    library_path_line,
+    listed,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +93,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
         path = load_set.modules[unresolved.module].image.path
         origin = origin_entry(path, directory_of(unresolved))
         yield META.finding(
-            f"{path} needs {unresolved.needed}, which exists at {listed(shorten(unresolved.elsewhere))}, but no search "
+            f"{asks_for(load_set, unresolved)}, which exists at {listed(shorten(unresolved.elsewhere))}, but no search "
             f"path of {path} leads there. Searched:" + as_lines(unresolved.directories) + cache_line(unresolved),
             "\n".join((*_give_search_path(path, origin), *_append_at_run_time(directories))),
             Location(path, unresolved.needed),

@@ -59,12 +59,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.search import NOT_TO_BE_OPENED
-from linkcheck.model import DLOPEN_PRIORITIES, Check, Finding, Location, Outcome, Severity
+from linkcheck.model import DLOPEN_PRIORITIES, Check, Finding, FoundBy, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import (
     as_evidence,
     as_lines,
+    asks_for,
     cache_line,
     chain_text,
     counted,
@@ -171,8 +172,7 @@ def _refused(load_set: LoadSet, unresolved: Unresolved) -> Finding:
 
 def _finding(load_set: LoadSet, unresolved: Unresolved, settings: Settings) -> Finding:
     path = load_set.modules[unresolved.module].image.path
-    needs = "needs" if unresolved.needed in load_set.modules[unresolved.module].image.needed else "opens"
-    message = f"{path} {needs} {unresolved.needed}, and "
+    message = f"{asks_for(load_set, unresolved)}, and "
     count = len(unresolved.directories)
     if count:
         where = "the one directory" if count == 1 else f"any of the {count} directories"
@@ -185,9 +185,13 @@ def _finding(load_set: LoadSet, unresolved: Unresolved, settings: Settings) -> F
         verb = "is" if len(unresolved.similar) == 1 else "are"
         message += f"\nThere {verb} {listed(shorten(unresolved.similar))}, but the name that is recorded is "
         message += f"{unresolved.needed}."
+    if unresolved.special is FoundBy.PRELOAD:
+        message += "\nThe loader says so and starts the program without it."
     if unresolved.module != 0:
         message += f"\nIt is wanted through {chain_text(load_set, unresolved.module)}."
-    if _is_said_to_be_opened(load_set, unresolved):
+    if unresolved.special is FoundBy.PRELOAD:
+        remedy = "Correct the name, or the place: --preload takes what LD_PRELOAD does, a path or a name to search for."
+    elif _is_said_to_be_opened(load_set, unresolved):
         remedy = f"Correct the name, or the place: --dlopen and [[dlopen]] take a path, or a name that {path} opens."
     else:
         remedy = _ship_it(path, unresolved.needed, may_be_external=not _may_own_a_state(unresolved.needed, settings))

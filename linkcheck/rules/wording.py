@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import one_line, unique
+from linkcheck.model import FoundBy, one_line, unique
 from linkcheck.policy.settings import ROOT_OWNER
 from linkcheck.policy.symbols import display
 
@@ -31,6 +31,14 @@ def chain_text(load_set: LoadSet, index: int) -> str:
 def loaded_text(load_set: LoadSet, index: int) -> str:
     """` (loaded as bin/runner -> liba.so)` for a module that another one needs, or nothing."""
     return f" (loaded as {chain_text(load_set, index)})" if len(load_set.chain(index)) > 1 else ""
+
+
+def asks_for(load_set: LoadSet, unresolved: Unresolved) -> str:
+    """`a/b needs libc.so`, `a/b opens …` or `LD_PRELOAD of a/b names …`: who asks for what was not found, and how."""
+    image = load_set.modules[unresolved.module].image
+    if unresolved.special is FoundBy.PRELOAD:
+        return f"LD_PRELOAD of {image.path} names {unresolved.needed}"
+    return f"{image.path} {'needs' if unresolved.needed in image.needed else 'opens'} {unresolved.needed}"
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
