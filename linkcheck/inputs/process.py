@@ -153,7 +153,7 @@ def _find_callers(load_set: LoadSet, tidied: LoadSet, edges: Iterable[DlopenEdge
 
 def _open_edge(edge: DlopenEdge, caller: str | None) -> Dlopen:
     path = edge.path if "/" in edge.path else f"./{edge.path}"  # without a slash dlopen would search for it
-    return Dlopen(path, edge.mode == "global", caller=caller)
+    return Dlopen(path, edge.mode == "global", edge.deepbind, caller=caller)
 
 
 def split_preload(entries: Iterable[str]) -> Iterator[str]:

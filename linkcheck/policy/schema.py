@@ -31,7 +31,7 @@ STATE_KEYS = (
 ROLE_DEMANDS = ("need", "forbid-need", "import", "forbid-import", "export", "forbid-export")
 ROLE_KEYS = ("name", "files", "kind", "when-need", "when-import", *ROLE_DEMANDS)
 ROLE_KINDS = ("executable", "library", "any")
-DLOPEN_KEYS = ("from", "path", "mode")
+DLOPEN_KEYS = ("from", "path", "mode", "deepbind")
 DLOPEN_MODES = ("local", "global")
 WAIVER_REQUIRED_KEYS = ("code", "path", "reason", "owner", "expires")
 WAIVER_KEYS = (*WAIVER_REQUIRED_KEYS, "symbol")
@@ -153,6 +153,7 @@ def _read_dlopen(table: Table) -> DlopenEdge:
         from_=table.text("from"),
         path=os.path.join(directory, table.text("path")),
         mode=table.choice("mode", DLOPEN_MODES, "local"),  # as dlopen(3): RTLD_LOCAL is the default
+        deepbind=table.flag("deepbind"),
     )
 
 

@@ -95,6 +95,7 @@ class DlopenEdge(Value):
     mode: str  # "local" or "global"
     #: The policy file it stands in; "" for a built-in profile and for an option (LC903).
     source: str = ""
+    deepbind: bool = False  # RTLD_DEEPBIND
 
 
 class Waiver(Value):
