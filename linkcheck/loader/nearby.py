@@ -25,7 +25,8 @@ def locate_unresolved(load_set: LoadSet, directories: Iterable[str]) -> LoadSet:
     for module in load_set.modules:
         home = os.path.dirname(module.image.path) or "."
         places.update(dict.fromkeys(os.path.normpath(os.path.join(home, usual)) for usual in _USUAL))
-    names = {place: _names_in(place) for place in places}
+    listed: dict[tuple[int, int], str] = {}
+    names = {place: _names_in(place, listed) for place in places}
     return replace(load_set, unresolved=tuple(_located(u, names) for u in load_set.unresolved))
 
 
@@ -55,11 +56,16 @@ def _starting_with(start: str, names: str) -> list[str]:
     return sorted(found)
 
 
-def _names_in(directory: str) -> str:
+def _names_in(directory: str, listed: dict[tuple[int, int], str]) -> str:
     """The names in `directory`, each between slashes: a file can need a thousand libraries that are not there, and one
-    text is searched faster than many names.
+    text is searched faster than many names. `listed` has those of each directory so far, by device and inode: /lib and
+    /usr/lib are often one, and have thousands.
     """
     try:
-        return f"/{'/'.join(os.listdir(directory))}/"
+        status = os.stat(directory)
+        known = listed.get((status.st_dev, status.st_ino))
+        if known is None:
+            known = listed[status.st_dev, status.st_ino] = f"/{'/'.join(os.listdir(directory))}/"
     except OSError:
         return ""  # a directory that cannot be listed adds no evidence; the verdict stands without it
+    return known
