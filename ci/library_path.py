@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkcheck.api import complete_library_path
-from linkcheck.errors import LinkcheckError, UnplacedLibraryError
+from linkcheck.elf.kind import identify
+from linkcheck.errors import LinkcheckError, ReplacedLibraryError, UnplacedLibraryError
+from linkcheck.model import FileKind
 from linkcheck.rules.wording import library_path_line
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Where CMake keeps object files and the programs with which it tried the compiler.
 _NO_PRODUCTS = "CMakeFiles"
+#: What begins as an ELF file, and no program starts with: what separate debugging and a crash leave in a tree.
+_NEVER_LOADED = frozenset({FileKind.DEBUG_ONLY, FileKind.CORE})
 #: NAME:TYPE=VALUE. The types of values that a user or a find module sets.
 _CACHE_ENTRY = re.compile(r"^[^#/:][^:]*:(?:FILEPATH|PATH|STRING|UNINITIALIZED)=(/.*)$", re.MULTILINE)
 #: Folders in a given prefix that hold libraries.
@@ -35,7 +39,9 @@ class NoBuildTreeError(Exception):
 
 
 def main(arguments: list[str]) -> int:
-    """Print the line, or nothing when none is needed: 0. 1: a library is nowhere to be found. 2: no build tree."""
+    """Print the line, or nothing when none is needed: 0. 1: a library is nowhere to be found, or the
+    line would put another in its place. 2: no build tree, or a file that cannot be read.
+    """
     if not arguments:
         print("usage: ci/library-path BUILD_TREE...", file=sys.stderr)
         return 2
@@ -44,8 +50,9 @@ def main(arguments: list[str]) -> int:
     except NoBuildTreeError as problem:
         return refuse(str(problem), 2)
     except UnplacedLibraryError as problem:
-        known = f"the {problem.places} directories that the build tree knows"
-        return refuse(f"{problem.path} needs {problem.needed}, which is in none of {known}", problem.exit_status)
+        return refuse(f"{problem} that the build tree knows", 1)
+    except ReplacedLibraryError as problem:
+        return refuse(str(problem), 1)
     except LinkcheckError as problem:
         return refuse(str(problem), problem.exit_status)
     if directories:
@@ -98,12 +105,12 @@ def directories_of(path: Path, below: Sequence[str] = ("",)) -> Iterator[str]:
 
 
 def list_products(tree: Path) -> Iterator[str]:
-    """Every file in `tree` that begins as an ELF file."""
+    """Every file in `tree` that begins as an ELF file, but those that no process loads."""
     for folder, folders, files in os.walk(tree):
         folders[:] = sorted(name for name in folders if name != _NO_PRODUCTS)
         for name in sorted(files):
             path = Path(folder, name)
-            if not path.is_symlink() and begins_as_elf(path):
+            if not path.is_symlink() and begins_as_elf(path) and identify(str(path)).kind not in _NEVER_LOADED:
                 yield str(path)
 
 

@@ -292,14 +292,17 @@ def load_trees(
 def complete_library_path(paths: Sequence[str], *, places: Sequence[str]) -> tuple[str, ...]:
     """Those of the directories `places` that LD_LIBRARY_PATH lacks so that the files at `paths` find all they need.
 
-    Files among `paths` that are no programs or libraries need nothing. Raises UnplacedLibraryError when a library is in
-    none of `places`, ReplacedLibraryError when a program that found a library without them would get another file, and
-    UnreadableFileError or MalformedElfError for a file of `paths`.
+    Object files among `paths` need nothing. Raises UnplacedLibraryError when a library is in none of `places`,
+    ReplacedLibraryError when a program that found a library without them would get another file, NotAnImageError for a
+    path that is neither program, library nor object file, UnreadableFileError or MalformedElfError for a file that
+    cannot be read, also in a place, and UsageProblemError for an empty name.
     """
     from linkcheck.library_path import complete_library_path as complete
 
     _refuse_text(paths)
     _refuse_text(places)
+    _refuse_empty(paths)
+    _refuse_empty(places)
     return complete(paths, places)
 
 

@@ -135,11 +135,10 @@ class NothingToCheckError(LinkcheckError):
 class UnplacedLibraryError(LinkcheckError):
     """A library that a file needs is in none of the directories that were proposed for LD_LIBRARY_PATH."""
 
-    exit_status = 1
-
     def __init__(self, path: str, needed: str, places: int) -> None:
         """Keep `path`, the file that needs it, the name `needed`, and how many `places` were proposed."""
-        super().__init__(f"{path} needs {needed}, which is in none of the {places} directories")
+        where = "not in the one directory" if places == 1 else f"in none of the {places} directories"
+        super().__init__(f"{path} needs {needed}, which is {where}")
         self.path = path
         self.needed = needed
         self.places = places
@@ -147,8 +146,6 @@ class UnplacedLibraryError(LinkcheckError):
 
 class ReplacedLibraryError(LinkcheckError):
     """A complete LD_LIBRARY_PATH would give a program another file than the one it loads without it."""
-
-    exit_status = 1
 
     def __init__(self, path: str, before: str, after: str) -> None:
         """Keep `path`, the program, the library's file `before` and the one that it would be `after`."""

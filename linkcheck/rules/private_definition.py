@@ -39,7 +39,9 @@ $ linkcheck verify runner
 ## Causes and remedies
 
 Link the shared owner and no archive, object library or source file that contains the symbols. Hiding the copy
-(`-fvisibility=hidden`, `--exclude-libs`) does not help: it makes the second copy certain.
+(`-fvisibility=hidden`, `--exclude-libs`) does not help: it makes the second copy certain. Every file that includes a
+header has what the header defines (inline variables, static members of templates): where the owner alone is to have it,
+only declare it in the header, and define it in one source file of the owner.
 
 A symbol that `forbid-export` names and that no state is behind may stay in the file when it is hidden: a version
 script with `local: *;`, or `-fvisibility=hidden`.
@@ -63,11 +65,13 @@ from linkcheck.model import Check, Finding, Location, Outcome, Severity, unique
 from linkcheck.policy.symbols import matching_exports
 from linkcheck.rules.ownership import (
     defined_symbols,
+    definers,
     imported_symbols,
     is_owner,
     owner_modules,
     private_symbols,
     roles_of,
+    state_names,
     state_of,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
@@ -78,6 +82,7 @@ if TYPE_CHECKING:
 
     from linkcheck.model import Image, LoadSet, RuleResult
     from linkcheck.policy.settings import Role, Settings, State
+    from linkcheck.rules.header_code import Definitions
 
 META = RuleMeta("LC302", "private-definition", "a file defines what it must leave to its owner", Severity.ERROR, "0.1")
 
@@ -87,14 +92,18 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     for state in settings.states:
         if state.only_with_owner and not owner_modules(state, load_set):
             continue
+        definitions: Definitions | None = None
         for index, module in enumerate(load_set.modules):
             image = module.image
             if is_owner(image, state, load_set):
                 continue
             defined = defined_symbols(image, state)
             private = () if defined or state.exported_only else private_symbols(module, state)
-            if defined or private:
-                yield _finding(load_set, index, settings, state, defined or private, exported=bool(defined))
+            if defined:
+                definitions = definitions or _describe_definitions(load_set, state)
+                yield _finding(load_set, index, settings, state, defined, definitions)
+            elif private:
+                yield _finding(load_set, index, settings, state, private, None)
             elif image.symbols.unseen is not None:
                 yield Check(META.code, image.path, Outcome.UNKNOWN, image.symbols.unseen)
             elif imported_symbols(image, state):
@@ -124,24 +133,46 @@ def _judge_exports(image: Image, role: Role, settings: Settings) -> RuleResult:
     )
 
 
+def _describe_definitions(load_set: LoadSet, state: State) -> Definitions:
+    from linkcheck.rules.header_code import describe_definitions
+
+    names = state_names(state, load_set)
+    return describe_definitions(load_set, definers(load_set, names), names)
+
+
 def _finding(
-    load_set: LoadSet, index: int, settings: Settings, state: State, names: tuple[str, ...], *, exported: bool
+    load_set: LoadSet,
+    index: int,
+    settings: Settings,
+    state: State,
+    names: tuple[str, ...],
+    definitions: Definitions | None,
 ) -> Finding:
+    """The finding about module `index`; `definitions` are those of the load set, None for names that it hides."""
     image = load_set.modules[index].image
     must_import = any(
         state_of(spec, settings) is state for role in roles_of(index, load_set, settings) for spec in role.import_
     )
     severity = META.severity if must_import or state.only_with_owner else Severity.INFO
-    seen = "exports its own definition of" if exported else "has a private definition (.symtab) of"
+    seen = "has a private definition (.symtab) of" if definitions is None else "exports its own definition of"
+    belongs = f"the {state.name} belongs to {owner_text(state)} alone"
+    remedy = link_remedy(state)
+    if definitions is not None and definitions.from_header:
+        from linkcheck.rules.header_code import header_remedy
+
+        remedy = header_remedy(state, definitions)
+        if severity is Severity.INFO:
+            belongs = "so has every file that includes the header"
+            remedy = "" if definitions.merged else remedy
     return META.finding(
-        f"{image.path} {seen} {shown(names, settings)}; the {state.name} belongs to "
-        f"{owner_text(state)} alone.{consequence(state) if severity is Severity.ERROR else ''}",
-        link_remedy(state),
+        f"{image.path} {seen} {shown(names, settings)}; {belongs}."
+        f"{consequence(state) if severity is Severity.ERROR else ''}",
+        remedy,
         Location(image.path, names[0]),
         related=tuple(Location(image.path, name) for name in names[1:]),
         evidence={
             "symbols": list(names),
-            "exported": exported,
+            "exported": definitions is not None,
             "state": state.name,
             "role_demands_import": must_import,
         },

@@ -7,15 +7,17 @@ set (the root, everything it needs, and the `--dlopen` roots with what they need
 up in two different files are a split. So is a definition that no relocation of its file refers to, beside another
 file's: ld.so cannot lead the uses inside that file (if there are any: confidence medium) to the other one. Two owner
 libraries in one process, and uses that are bound to another file's copy beside the owner's, are a split whatever
-ld.so makes of them today. Several definitions that all uses can be led to one of are one copy: that is information,
-also where it is not the owner's, if all are weak or STB_GNU_UNIQUE: what C++ headers define (inline variables and
-functions, static members of templates) is in every file that uses it. A C++ inline function that several files define,
-each for itself, is one copy where ld.so merges the static variables inside it (STB_GNU_UNIQUE); not with
-`-fno-gnu-unique` or hidden visibility, nor with musl.
+ld.so makes of them today, also where their functions are weak (as NCCL's and MPI's are): data that only its own file
+knows stays with each. Several definitions that all uses can be led to one of are one copy: that is information, also
+where it is not the owner's, if all are what a header puts into every file: weak or STB_GNU_UNIQUE variables (inline
+variables, static members of templates), and C++ functions with such variables in them. A C++ inline function that
+several files define, each for itself, is one copy where ld.so merges the static variables inside it (STB_GNU_UNIQUE);
+not with `-fno-gnu-unique` or hidden visibility, nor with musl.
 
 Uses that reach several versions of one file's symbols (`name@V1`, `name@@V2`, at different addresses) are `unknown`:
-the tables do not tell whether these share one variable. So is everything in a process with a filter (DT_FILTER,
-DT_AUXILIARY), for linkcheck does not follow it.
+the tables do not tell whether these share one variable. So are weak C++ functions without a variable in sight, where
+the uses are bound to another file's beside the owner's: they may be a header's inline functions, or have data of their
+own. So is everything in a process with a filter (DT_FILTER, DT_AUXILIARY), for linkcheck does not follow it.
 
 ## Why it matters
 
@@ -43,6 +45,7 @@ $ linkcheck verify runner --dlopen libdelegate.so
 
 * A static archive in two files: link the shared owner in both.
 * Two builds of the owner under two names: ship one.
+* A definition in a header: only declare it there, and define it in one source file of the owner.
 * An exported copy in a library linked with `-Bsymbolic-functions`, or compiled with `-fno-semantic-interposition` or
   with link-time optimisation: link the shared owner instead.
 
@@ -72,11 +75,9 @@ from linkcheck.model import (
     Check,
     Confidence,
     Finding,
-    Libc,
     Location,
     Outcome,
     Severity,
-    SymbolBinding,
     Verdict,
 )
 from linkcheck.rules.ownership import definers, is_owner, judge_copies, missing_libraries, owner_modules, state_names
@@ -87,8 +88,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from linkcheck.loader.state import Judgement
-    from linkcheck.model import LoadSet, RuleResult, Symbol
+    from linkcheck.model import LoadSet, RuleResult
     from linkcheck.policy.settings import Settings, State
+    from linkcheck.rules.header_code import Definitions
 
 META = RuleMeta("LC401", "split-state", "one process would hold several copies of one state", Severity.ERROR, "0.1")
 
@@ -108,7 +110,7 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     names = state_names(state, load_set)
     judgement = judge_copies(state, load_set, settings)
     if judgement.verdict in (Verdict.SPLIT, Verdict.SPLIT_UNLESS_GLOBAL):
-        return _split(load_set, state, judgement)
+        return _split(load_set, state, judgement, names)
     if describe_filters(load_set):
         return Check(META.code, subject, Outcome.UNKNOWN, judgement.reason)
     missing = missing_libraries(load_set, settings)
@@ -129,29 +131,47 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     # An object that the program only makes room for (R_*_COPY) still belongs to the library it is copied from.
     holder = next((b.copy_of for b in judgement.bindings if b.copy_of is not None), judgement.providers[0])
     others = [index for index in definers(load_set, names) if index != holder]
-    strengths = {one.binding for index in (holder, *others) for one in _list_definitions(load_set, index, names)}
-    # Headers put weak definitions into every file that includes them: that the owner's is not the one is no fault.
-    in_headers = strengths <= {SymbolBinding.WEAK, SymbolBinding.GNU_UNIQUE}
-    if others and not in_headers and (problem := _owner_problem(load_set, state, (holder, *others), holder)):
-        lines = [f"    {chain_text(load_set, index)}" for index in (holder, *others)]
-        message = "\n".join([f"Several files of one process define the {state.name}:", *lines, problem])
-        return _finding(load_set, state, (holder, *others), message + consequence(state), judgement)
+    if others:
+        return _several(load_set, state, judgement, names, (holder, *others))
     if judgement.doubt:
         return Check(META.code, subject, Outcome.UNKNOWN, judgement.doubt)
-    if others:
-        for_good = strengths == {SymbolBinding.GNU_UNIQUE} and load_set.libc is Libc.GLIBC
-        return _merged(load_set, state, holder, others, for_good=for_good)
     what = "one copy" if is_owner(load_set.modules[holder].image, state, load_set) else "the only copy in sight"
     return Check(META.code, subject, Outcome.PASS, f"{what} of the {state.name}: {_path(load_set, holder)}")
 
 
-def _owner_problem(load_set: LoadSet, state: State, copies: Sequence[int], holder: int | None) -> str:
-    """What is wrong with the owners among the files that define `state`, whatever ld.so makes of it; or nothing.
+def _several(
+    load_set: LoadSet, state: State, judgement: Judgement, names: Sequence[str], copies: Sequence[int]
+) -> RuleResult:
+    """The result where each of `copies` has definitions, and all uses end up in the first."""
+    from linkcheck.rules.header_code import describe_definitions
+
+    holder = copies[0]
+    definitions = describe_definitions(load_set, copies, names)
+    owners = _owners_among(load_set, state, copies)
+    problem = _owner_problem(load_set, owners, holder)
+    if problem and len(owners) == 1 and definitions.from_header is None:
+        return Check(META.code, load_set.root.path, Outcome.UNKNOWN, _unknown_origin(load_set, state, copies))
+    if len(owners) == 1 and definitions.from_header:
+        problem = ""  # every file that includes the header has it, so that the owner's is not the one is no fault
+    if problem:
+        lines = [f"    {chain_text(load_set, index)}" for index in copies]
+        message = "\n".join([f"Several files of one process define the {state.name}:", *lines, problem])
+        return _finding(load_set, state, copies, message + consequence(state), link_remedy(state), judgement)
+    if judgement.doubt:
+        return Check(META.code, load_set.root.path, Outcome.UNKNOWN, judgement.doubt)
+    return _merged(load_set, state, copies, definitions)
+
+
+def _owners_among(load_set: LoadSet, state: State, copies: Sequence[int]) -> list[int]:
+    return [index for index in copies if is_owner(load_set.modules[index].image, state, load_set)]
+
+
+def _owner_problem(load_set: LoadSet, owners: Sequence[int], holder: int | None) -> str:
+    """What is wrong with the `owners` among the files that define a state, whatever ld.so makes of it; or nothing.
 
     `holder` is the file that all uses end up in, None when they end up in several.
     """
-    owners = [index for index in copies if is_owner(load_set.modules[index].image, state, load_set)]
-    paths = listed([_path(load_set, index) for index in owners])
+    paths = _paths(load_set, owners)
     if len(owners) > 1:
         return f"{paths} are {len(owners)} owner libraries in one process: only one may be there."
     if owners and holder is not None and holder not in owners:
@@ -159,7 +179,17 @@ def _owner_problem(load_set: LoadSet, state: State, copies: Sequence[int], holde
     return ""
 
 
-def _split(load_set: LoadSet, state: State, judgement: Judgement) -> Finding:
+def _unknown_origin(load_set: LoadSet, state: State, copies: Sequence[int]) -> str:
+    return (
+        f"{_paths(load_set, copies)} define the {state.name} by weak functions, and the uses are not bound to the "
+        "owner's: whether these are inline functions of a header, and which variable they reach, cannot be seen (name "
+        "the variable in `symbols`)"
+    )
+
+
+def _split(load_set: LoadSet, state: State, judgement: Judgement, names: Sequence[str]) -> Finding:
+    from linkcheck.rules.header_code import describe_definitions, header_remedy
+
     copies = judgement.providers
     sure = {
         b.provider
@@ -168,7 +198,8 @@ def _split(load_set: LoadSet, state: State, judgement: Judgement) -> Finding:
     }
     doubtful = [index for index in copies if index not in sure]
     only = [index for index in copies if index not in doubtful]
-    problem = _owner_problem(load_set, state, copies, only[0] if len(only) == 1 else None)
+    owners = _owners_among(load_set, state, copies)
+    problem = _owner_problem(load_set, owners, only[0] if len(only) == 1 else None)
     users = {copy: [b.module for b in judgement.bindings if b.provider == copy and b.module != copy] for copy in copies}
     lines = []
     for copy in copies:
@@ -183,17 +214,16 @@ def _split(load_set: LoadSet, state: State, judgement: Judgement) -> Finding:
     after = f"{problem}{consequence(state)}".strip()
     message = "\n".join([f"{message}:", *lines, *([after] if after else [])])
     confidence = Confidence.MEDIUM if doubtful and len(only) < 2 and not problem else Confidence.HIGH
-    return _finding(load_set, state, copies, message, judgement, confidence)
+    definitions = describe_definitions(load_set, copies, names)
+    remedy = header_remedy(state, definitions) if definitions.from_header and len(owners) < 2 else link_remedy(state)
+    return _finding(load_set, state, copies, message, remedy, judgement, confidence)
 
 
-def _list_definitions(load_set: LoadSet, index: int, names: Sequence[str]) -> Iterator[Symbol]:
-    """The definitions of `names` that the module at `index` exports."""
-    symbols = load_set.modules[index].image.symbols
-    return (symbol for name in names for symbol in symbols.exported(name))
+def _merged(load_set: LoadSet, state: State, copies: Sequence[int], definitions: Definitions) -> Finding:
+    from linkcheck.rules.header_code import header_remedy
 
-
-def _merged(load_set: LoadSet, state: State, holder: int, others: Sequence[int], *, for_good: bool) -> Finding:
-    paths = listed([_path(load_set, index) for index in others])
+    holder, *others = copies
+    paths = _paths(load_set, others)
     verb = "defines" if len(others) == 1 else "define"
     message = (
         f"{paths} also {verb} the {state.name}, but every use in this process is bound to the copy in "
@@ -201,10 +231,13 @@ def _merged(load_set: LoadSet, state: State, holder: int, others: Sequence[int],
     )
     message += (
         "ld.so merges them in every load order and scope (STB_GNU_UNIQUE)."
-        if for_good
+        if definitions.merged
         else "That holds only for this load order and scope."
     )
-    return _finding(load_set, state, (holder, *others), message, None)
+    remedy = header_remedy(state, definitions) if definitions.from_header else link_remedy(state)
+    # Nothing has to change where no load order can part them.
+    remedy = "" if definitions.from_header and definitions.merged else remedy
+    return _finding(load_set, state, copies, message, remedy, None)
 
 
 def _finding(
@@ -212,6 +245,7 @@ def _finding(
     state: State,
     copies: Sequence[int],
     message: str,
+    remedy: str,
     judgement: Judgement | None,
     confidence: Confidence = Confidence.HIGH,
 ) -> Finding:
@@ -219,7 +253,7 @@ def _finding(
     verdict = judgement.verdict if judgement else Verdict.ONE
     return META.finding(
         message,
-        link_remedy(state),
+        remedy,
         Location(load_set.root.path, state.name),
         related=tuple(Location(path) for path in paths),
         evidence={"state": state.name, "verdict": verdict.value, "copies": list(paths), "owner": list(state.owner)},
@@ -230,6 +264,10 @@ def _finding(
 
 def _path(load_set: LoadSet, index: int) -> str:
     return load_set.modules[index].image.path
+
+
+def _paths(load_set: LoadSet, indices: Sequence[int]) -> str:
+    return listed([_path(load_set, index) for index in indices])
 
 
 RULE = Rule(META, __doc__ or "", check_load_set=check)

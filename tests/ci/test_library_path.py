@@ -148,6 +148,16 @@ def test_a_line_that_would_replace_a_library_is_refused(tmp_path: Path, sdk: Sdk
     assert f"would load {sdk.folder}/trt/libown.so instead" in run.raw
 
 
+def test_what_debuggers_keep_needs_nothing_and_what_cannot_be_read_is_an_error(tmp_path: Path, sdk: Sdk) -> None:
+    tree = make_tree(tmp_path, sdk)
+    run_command("objcopy", "--only-keep-debug", tree / "gpu_test", tree / "gpu_test.debug").must_succeed()
+    assert library_path(tree).must_succeed().raw == sdk.line
+    (tree / "cut").write_bytes((tree / "gpu_test").read_bytes()[:100])
+    run = library_path(tree)
+    assert run.status == 2
+    assert run.raw.startswith(f"library-path: {tree}/cut: malformed ELF: truncated")
+
+
 def test_what_is_no_build_tree_is_an_error_of_its_own(tmp_path: Path) -> None:
     run = library_path(tmp_path)
     assert (run.status, run.text) == (

@@ -26,6 +26,7 @@ HEADERS = {
         "S<int>::value",
     ),
     "static variable of an inline function": ("inline int &get() { static int value; return value; }", "get()::value"),
+    "weak variable": ('extern "C" { __attribute__((weak)) int value; }', "value"),
     "thread_local": ("namespace n { inline thread_local int value; }", "n::value"),
 }
 #: How both libraries are built.
@@ -59,6 +60,62 @@ def test_copies_of_what_a_header_defines(yard: Yard, header: str, build: str) ->
         verdict = yard.judge(*opened, policy=state)
         (finding,) = [one for one in verdict.findings if one["code"] == "LC401"]
         assert (finding["severity"], verdict.status) == (("info", 0) if copies == 1 else ("error", 1)), order
+        in_source = "define it in one source file of liba.so." in finding["remedy"]
         if copies == 1:
             for_good = "in every load order and scope" in finding["message"]
-            assert for_good is (build in ("plain", "symbolic")), order  # what STB_GNU_UNIQUE promises
+            # What STB_GNU_UNIQUE promises.
+            assert for_good is (build in ("plain", "symbolic") and header != "weak variable"), order
+            assert finding["remedy"] == "" if for_good else in_source
+            (beside,) = [one for one in verdict.findings if one["code"] == "LC302"]
+            assert beside["remedy"] == finding["remedy"]
+            assert "libb.so exports its own definition of" in beside["message"]
+            assert beside["message"].endswith("; so has every file that includes the header.")
+        else:
+            assert in_source is (build != "hidden")  # a local symbol does not tell
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_two_owners_are_a_fault_whatever_becomes_of_a_header_of_theirs(yard: Yard, build: str) -> None:
+    text, name = HEADERS["inline variable"]
+    for library in ("liba.so", "libb.so"):
+        yard.library(library, f"#c++\n{text}\n{PROBE % name}", "-std=c++17", *BUILDS[build])
+    state = f'[[state]]\nname = "header"\nowner = ["lib[ab].so"]\nsymbols = ["{name}"]\n'
+    for libraries in ORDERS.values():
+        verdict = yard.judge(*(Opening(yard.base / library, shared) for library, shared in libraries), policy=state)
+        (finding,) = verdict.errors
+        assert (verdict.status, finding["code"]) == (1, "LC401")
+        assert "are 2 owner libraries in one process" in finding["message"]
+        assert finding["remedy"].startswith("Link the shared library lib")
+
+
+#: An inline function around an inline variable: no symbol tells of the way from the one to the other.
+AROUND = """#c++
+namespace n { inline int value; inline int &get() { return value; } }
+extern "C" int probe() { return ++n::get(); }
+"""
+#: A weak function of a source file, around a variable that no other file can see.
+OF_ITS_OWN = """#c++
+namespace n { static int value; __attribute__((weak)) int &get() { return value; } }
+extern "C" int probe() { n::get()++; return n::value; }
+"""
+
+
+@pytest.mark.parametrize(("source", "output"), [(AROUND, "1 2"), (OF_ITS_OWN, "1 0")], ids=["header", "source file"])
+@pytest.mark.parametrize("strip", [(), ("-s",)], ids=["", "stripped"])
+def test_weak_cxx_functions_alone_do_not_tell_whether_a_header_has_them(
+    yard: Yard, source: str, output: str, strip: tuple[str, ...]
+) -> None:
+    """One copy and two, and the same symbols: before the owner's that is unknown, and behind it information."""
+    flags = ("-std=c++17", "-fno-inline", "-O0", *strip)
+    owner, other = (Opening(yard.library(name, source, *flags), shared=True) for name in ("liba.so", "libb.so"))
+    assert yard.open(other, owner).output == output
+    state = '[[state]]\nname = "header"\nowner = ["liba.so"]\nsymbols = ["n::get()"%s]\n'
+    verdict = yard.judge(other, owner, policy=state % "")
+    assert (verdict.status, verdict.errors) == (2, [])
+    (reason,) = [reason for code, reason in verdict.reasons("unknown") if code == "LC401"]
+    assert reason.endswith("cannot be seen (name the variable in `symbols`)")
+    verdict = yard.judge(owner, other, policy=state % "")
+    assert (verdict.status, [f["severity"] for f in verdict.findings if f["code"] == "LC401"]) == (0, ["info"])
+    if source == AROUND:
+        verdict = yard.judge(other, owner, policy=state % ', "n::value"')
+        assert (verdict.status, [f["severity"] for f in verdict.findings if f["code"] == "LC401"]) == (0, ["info"])
