@@ -234,10 +234,10 @@ def bindings(
     """
     from linkcheck.errors import UsageProblemError
     from linkcheck.loader.lookup import bindings as bind
-    from linkcheck.model import unique
     from linkcheck.policy.settings import State
     from linkcheck.policy.symbols import find_fault, make_spec, matching_private
     from linkcheck.rules.ownership import state_names
+    from linkcheck.text import unique
 
     for symbol in symbols:
         if fault := find_fault(symbol):

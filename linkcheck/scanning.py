@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.inputs.shown import show_error
-from linkcheck.model import Check, Finding, Outcome, one_line
+from linkcheck.model import Check, Finding, Outcome
 from linkcheck.rules import (
     duplicate_library,
     expired_waiver,
@@ -21,6 +21,7 @@ from linkcheck.rules import (
     unused_waiver,
 )
 from linkcheck.rules.library_copies import ScannedFiles
+from linkcheck.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

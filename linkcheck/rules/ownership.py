@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.loader.state import judge_state
-from linkcheck.model import FileKind, FoundBy, unique
+from linkcheck.model import FileKind, FoundBy
 from linkcheck.policy.patterns import matches_any, means_file
 from linkcheck.policy.settings import EVERY_FILE, ROOT_OWNER
 from linkcheck.policy.symbols import is_pattern, matches_name, matching_exports, matching_imports, matching_private
 from linkcheck.rules.kept import keep_answers, memory_of_run
+from linkcheck.text import unique
 from linkcheck.value import replace
 
 if TYPE_CHECKING:

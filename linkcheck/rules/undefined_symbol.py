@@ -85,11 +85,12 @@ from typing import TYPE_CHECKING
 from linkcheck.loader.scope import describe_filters
 from linkcheck.loader.undefined import DefinitionFinder, count_asked
 from linkcheck.loader.versions import compare_versions
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line, unique
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
 from linkcheck.rules.kept import memory_of_run
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import MOST_IN_EVIDENCE, chain_text, counted, listed
+from linkcheck.text import one_line, unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -209,6 +209,14 @@ def test_each_rule_looks_at_something(rule: Rule) -> None:
     assert (about_files, about_policy) == (not rule.meta.code.startswith("LC9"), rule.meta.code.startswith("LC9"))
 
 
+def test_the_page_lists_the_modules_of_the_model() -> None:
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    entry = re.search(r"^  model/ .*\n(?: {19}.*\n)*", page, re.MULTILINE)
+    assert entry is not None
+    modules = [s.path.name for s in SOURCES if s.part == "model" and s.path.name != "__init__.py"]
+    assert sorted(re.findall(r"\w+\.py", entry[0])) == modules
+
+
 # ---------------------------------------------------------------- who may know whom
 
 each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
@@ -220,6 +228,7 @@ MAY_KNOW: dict[str, frozenset[str]] = {
     "value": frozenset(),
     "opened_file": frozenset({"errors"}),
     "choice": frozenset(),
+    "text": frozenset(),
     "elf": frozenset({"elf", "errors", "model", "opened_file"}),
     "loader": frozenset({"loader", "elf", "errors", "model"}),
     "executorch": frozenset({"executorch", "errors", "model", "opened_file"}),
@@ -251,7 +260,7 @@ MAY_KNOW: dict[str, frozenset[str]] = {
 def test_who_knows_whom(source: Source) -> None:
     known = {part_of(module) for module in type_imports_of(source.tree)}
     known |= {part_of(module) for module in imports_of(source.tree) if module.split(".")[0] == "linkcheck"}
-    known -= {"value", "choice"}  # the base classes of frozen values and enumerations, which hold nothing themselves
+    known -= {"value", "choice", "text"}  # the bases of frozen values and enumerations, and names: they know nothing
     assert known <= MAY_KNOW[source.part]
 
 
