@@ -317,6 +317,26 @@ def test_a_reader_reaches_a_rule_in_three_hops() -> None:
     assert "linkcheck.rules" in set(imports_of(by_name["linkcheck.verification"].tree))
 
 
+_LIMITS = [source for source in SOURCES if source.path.stem == "limits"]
+
+
+@pytest.mark.parametrize("source", _LIMITS, ids=lambda source: source.name)
+def test_the_limits_name_the_modules_that_they_bound(source: Source) -> None:
+    importers: dict[str, set[str]] = {}
+    for other in SOURCES:
+        for node in ast.walk(other.tree):
+            if isinstance(node, ast.ImportFrom) and node.module == source.name:
+                for alias in node.names:
+                    importers.setdefault(alias.name, set()).add(other.path.name)
+    for group in source.path.read_text(encoding="utf-8").split("\n\n"):
+        names = re.findall(r"^([A-Z_]+) =", group, re.MULTILINE)
+        assert all(name in importers for name in names), f"nobody imports one of {names}"
+        words, _, bounded = group.replace("\n#:", "").partition(" Bounds ")
+        if bounded:
+            users = set().union(*(importers[name] for name in names))
+            assert set(re.findall(r"\w+\.py", bounded)) == users, words
+
+
 # ---------------------------------------------------------------- manners
 
 #: Costly to import (measured: click 32 ms, elftools 47 ms, lief 380 ms), so only where they are used.
