@@ -35,7 +35,9 @@ CODES = tuple(
     rule.META.code
     for rule in (not_a_shared_object, malformed_elf, split_state, duplicate_library, unused_waiver, expired_waiver)
 )
-_OF_PROCESSES = _SPLIT, _DUPLICATE = split_state.META.code, duplicate_library.META.code
+_SPLIT = split_state.META.code
+_DUPLICATE = duplicate_library.META.code
+_OF_PROCESSES = (_SPLIT, _DUPLICATE)
 
 
 def compare_files(verification: Verification) -> Iterator[RuleResult]:
