@@ -241,7 +241,8 @@ MAY_KNOW: dict[str, frozenset[str]] = {
     "scanning": frozenset({"verification", "rules", "inputs", "errors", "model"}),
     "running": frozenset({"verification", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
     "prebuilt": frozenset({"rules", "inputs", "elf", "errors", "model", "policy"}),
-    "programs": frozenset({"rules", "errors", "executorch", "model", "policy"}),
+    "programs": frozenset({"folding", "rules", "errors", "executorch", "model", "policy"}),
+    "folding": frozenset({"model", "policy"}),
     "library_path": frozenset({"inputs", "elf", "errors", "loader", "model"}),
     "reporting": frozenset({"rules", "model", "policy", "report"}),
     "api": frozenset(
