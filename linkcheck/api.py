@@ -154,19 +154,21 @@ def live(pid: int, *, settings: Settings, today: datetime.date | None = None) ->
     It is read through /proc and not stopped; nothing is read from its memory. In which order it opened libraries, and
     with which scope, cannot be seen: what hangs on that is `split-unless-global` or unknown.
 
-    Raises ProcessError when there is no such process, when it may not be read, has no memory of its own (a zombie, a
-    thread of the kernel), or ends meanwhile.
+    Raises ProcessError when there is no such process, when it may not be read, has no memory of its own (a zombie
+    without a living thread, a thread of the kernel), or ends meanwhile.
     """
     from linkcheck.inputs.live import load_live
     from linkcheck.inputs.proc import check_unchanged, read_process
     from linkcheck.policy.settings import select_codes
     from linkcheck.reporting import make_report
+    from linkcheck.rules.kept import remember_answers
     from linkcheck.running import CODES, judge_running
 
     codes = frozenset(select_codes(CODES, select=settings.select, ignore=settings.ignore))
     facts = read_process(pid)
     try:
-        results = judge_running(load_live(facts), settings, codes)
+        with remember_answers():
+            results = judge_running(load_live(facts), settings, codes)
     finally:
         check_unchanged(facts)  # also when something could not be read: because the process had ended, most likely
     return make_report("live", [str(pid)], results, settings, codes, today)
@@ -197,12 +199,13 @@ def _open_verification(
     sysroot: str | None,
     libc: Libc | None,
 ) -> Iterator[Verification]:
-    """A Verification of what `paths` stand for, whose files are there until the end."""
+    """A Verification of what `paths` stand for, whose files, and what rules remember, are there until the end."""
     from linkcheck.inputs.process import named_dlopen, split_preload
     from linkcheck.inputs.sources import open_inputs
+    from linkcheck.rules.kept import remember_answers
     from linkcheck.verification import Verification
 
-    with open_inputs(paths) as inputs:
+    with open_inputs(paths) as inputs, remember_answers():
         system = _make_system(sysroot, [inputs.find(directory) for directory in library_path], libc, inputs)
         local = tuple(named_dlopen(inputs.find(name), global_=False) for name in dlopen)
         opened = (*local, *(named_dlopen(inputs.find(name), global_=True) for name in dlopen_global))
@@ -231,10 +234,10 @@ def bindings(
     """
     from linkcheck.errors import UsageProblemError
     from linkcheck.loader.lookup import bindings as bind
-    from linkcheck.model import unique
     from linkcheck.policy.settings import State
     from linkcheck.policy.symbols import find_fault, make_spec, matching_private
     from linkcheck.rules.ownership import state_names
+    from linkcheck.text import unique
 
     for symbol in symbols:
         if fault := find_fault(symbol):

@@ -18,9 +18,10 @@ from linkcheck.errors import (
 from linkcheck.executorch.block_file import BlockFile
 from linkcheck.executorch.container import looks_like_program
 from linkcheck.executorch.program import read_program
-from linkcheck.model import FileKind, FoundBy, one_line, unique
+from linkcheck.model import FileKind, FoundBy
 from linkcheck.rules.registration import may_register
 from linkcheck.rules.rule import Bundle, Names
+from linkcheck.text import one_line, unique
 from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:

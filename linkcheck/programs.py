@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import EMPTY_NAME
 from linkcheck.executorch.survey import survey_programs
+from linkcheck.folding import fold
 from linkcheck.model import Check, Outcome
 from linkcheck.rules import PROGRAM_CODES, blob_malformed, expired_waiver, unused_waiver
-from linkcheck.rules.fold import fold
 from linkcheck.rules.program_rules import PROGRAM_RULES
 from linkcheck.value import Value
 

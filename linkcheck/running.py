@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
 from linkcheck.inputs.shown import show_error, show_load_set
 from linkcheck.inputs.sources import Inputs
-from linkcheck.model import Check, Outcome, one_line
+from linkcheck.model import Check, Outcome
 from linkcheck.policy.settings import EVERY_FILE
 from linkcheck.rules import (
     absent_state,
@@ -24,6 +24,7 @@ from linkcheck.rules import (
     wrong_provider,
 )
 from linkcheck.rules.ownership import defined_symbols, needs_any
+from linkcheck.text import one_line
 from linkcheck.value import replace
 from linkcheck.verification import Verification
 

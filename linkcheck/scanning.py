@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.inputs.shown import show_error
-from linkcheck.model import Check, Finding, Outcome, one_line
+from linkcheck.model import Check, Finding, Outcome
 from linkcheck.rules import (
     duplicate_library,
     expired_waiver,
@@ -21,6 +21,7 @@ from linkcheck.rules import (
     unused_waiver,
 )
 from linkcheck.rules.library_copies import ScannedFiles
+from linkcheck.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,9 @@ CODES = tuple(
     rule.META.code
     for rule in (not_a_shared_object, malformed_elf, split_state, duplicate_library, unused_waiver, expired_waiver)
 )
-_OF_PROCESSES = _SPLIT, _DUPLICATE = split_state.META.code, duplicate_library.META.code
+_SPLIT = split_state.META.code
+_DUPLICATE = duplicate_library.META.code
+_OF_PROCESSES = (_SPLIT, _DUPLICATE)
 
 
 def compare_files(verification: Verification) -> Iterator[RuleResult]:

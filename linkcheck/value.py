@@ -42,7 +42,7 @@ class _ValueType(type):
         fields = tuple(namespace.get("__annotations__", ())) if bases else ()
         namespace["_defaults"] = {field: namespace.pop(field) for field in fields if field in namespace}
         namespace["__match_args__"] = fields
-        namespace["__slots__"] = (*fields, *namespace.pop("_slots_beside_fields", ()))
+        namespace["__slots__"] = fields
         return super().__new__(mcs, name, bases, namespace)
 
     def __getattr__(cls, name: str) -> Any:
@@ -77,9 +77,8 @@ class Value(metaclass=_ValueType):
     """A frozen value with slots. A subclass annotates its fields, as a dataclass does; it has no subclasses itself.
 
     Values of one class are equal when their fields are, and hashable when these are. A default is shared by all
-    values, so it must be immutable. `_slots_beside_fields` names slots that are no part of the value: empty in a new
-    one and in a copy, and not compared. A type checker sees a frozen dataclass, and dataclasses.replace, asdict and
-    fields work, though the fields know no defaults.
+    values, so it must be immutable. A type checker sees a frozen dataclass, and dataclasses.replace, asdict and fields
+    work, though the fields know no defaults.
     """
 
     if TYPE_CHECKING:

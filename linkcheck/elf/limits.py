@@ -53,11 +53,11 @@ MAX_SYMBOLS = 1 << 20
 #: Buckets of a hash table; linkers make about as many as there are symbols. Bounds hashes.py.
 MAX_HASH_BUCKETS = 1 << 22
 
-#: Steps along one chain of a hash table; linkers keep chains at a handful. Bounds hashes.py.
+#: Steps along one chain of a hash table; linkers keep chains at a handful. Bounds hashes.py and batch.py.
 MAX_CHAIN_LENGTH = 1 << 16
 
 #: Entries of one chain whose stored hash is the wanted one: versions of one symbol, and rare collisions. Bounds
-#: symbols.py.
+#: symbol_entries.py.
 MAX_CANDIDATES = 1 << 12
 
 #: Bytes of one name. Demanglers give up far earlier. Bounds strings.py.
@@ -69,15 +69,16 @@ MAX_RESIDENT_STRINGS = 16 << 20
 MAX_RESIDENT_IMPORT_STRINGS = 1 << 20
 
 #: Bytes of the names handed out by one pass over the symbols. Strings may overlap, so that a table of n bytes can
-#: spell out n * n / 2 bytes of names; a linker only merges common endings. Bounds symbols.py.
+#: spell out n * n / 2 bytes of names; a linker only merges common endings. Bounds symbol_entries.py.
 MAX_SYMBOL_NAME_BYTES = 256 << 20
 
 #: Imports, and bytes of their names, that are kept in a dictionary. With more, each question searches the string table
-#: for the name. Bounds symbols.py.
+#: for the name. Bounds import_index.py and batch.py.
 MAX_INDEXED_IMPORTS = 1 << 17
 MAX_INDEXED_IMPORT_BYTES = 8 << 20
 
-#: Places where such a name may stand, at the end of longer names too; a linker writes no name twice. Bounds symbols.py.
+#: Places where such a name may stand, at the end of longer names too; a linker writes no name twice. Bounds
+#: import_index.py.
 MAX_NAME_PLACES = 1 << 18
 
 #: Bytes of the dynamic string table, which is searched for names. Bounds dynamic.py.
@@ -88,7 +89,8 @@ MAX_STRING_TABLE = 256 << 20
 MAX_RESIDENT_TABLE = 8 << 20
 MAX_HASHES_KEPT = 1 << 14
 
-#: Bytes of relocations read for the largest symbol index they name. Bounds count.py.
+#: Bytes of relocations read for the largest symbol index they name, and of those looked at for what refers to a symbol.
+#: Bounds count.py and relocations.py.
 MAX_RELOCATION_BYTES = 16 << 20
 
 #: Bytes of .symtab and of its names that the look into .symtab goes through; 128 MiB are five million symbols. Bounds

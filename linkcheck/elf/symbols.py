@@ -17,7 +17,8 @@ from linkcheck.elf.import_index import ImportIndex
 from linkcheck.elf.limits import MAX_RESIDENT_IMPORT_STRINGS
 from linkcheck.elf.strings import encode_name
 from linkcheck.elf.symbol_entries import SymbolEntries
-from linkcheck.model import list_versions, unique
+from linkcheck.model import list_versions
+from linkcheck.text import unique
 
 if TYPE_CHECKING:
     from array import array

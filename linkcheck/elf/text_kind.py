@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from linkcheck.model import FileIdentity, FileKind, unique
+from linkcheck.model import FileIdentity, FileKind
+from linkcheck.text import unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

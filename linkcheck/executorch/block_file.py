@@ -61,7 +61,7 @@ class BlockFile(OpenedFile):
             raise self.malformed(f"{what} at {offset:#x}: its tables lie in more than {MAX_BLOCK_READS} places")
 
     def peek(self, offset: int, size: int) -> bytes:
-        """As `read`, for what is inside the file and read once: it takes the place of no block."""
+        """As `read_at`, for what is known to be inside the file and is read once: it takes the place of no block."""
         return self.read_at(offset, size)
 
     def malformed(self, reason: str) -> MalformedProgramError:
@@ -69,7 +69,10 @@ class BlockFile(OpenedFile):
         return MalformedProgramError(self.path, reason)
 
     def digest(self, offset: int, size: int) -> str:
-        """The SHA-256 of `size` bytes at `offset`, in hexadecimal digits. Raises as `read`."""
+        """The SHA-256 of `size` bytes at `offset`, which are known to be inside the file, in hexadecimal digits.
+
+        Raises as `read_at`.
+        """
         import hashlib
 
         digest = hashlib.sha256()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.choice import Choice
 from linkcheck.executorch.blob import ENGINE_ALIGNMENT, KEY_PREFIX
-from linkcheck.model import unique
+from linkcheck.text import unique
 from linkcheck.value import Value
 
 if TYPE_CHECKING:

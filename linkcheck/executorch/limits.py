@@ -1,7 +1,7 @@
 """How much of a program the reader looks at before it gives up; numbers only.
 
-Together they keep the cost of a hostile file near one second and below 64 MiB, and the report on it readable by a
-machine. A program of ten thousand methods, or of ten thousand delegates, stays below all of them.
+Together they bound what a hostile file costs (docs/performance.md, "Checking programs") and keep the report on it
+readable by a machine. A program of ten thousand methods, or of ten thousand delegates, stays below all of them.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class ProcessFacts(Value):
 
     @property
     def map_files(self) -> str:
-        """The directory with a link to each mapped file. Only /proc/TID has it, with the same, and not task/TID."""
+        """The directory with a link to each mapped file: task/TID has none; /proc/TID, of the same memory, has it."""
         return f"/proc/{self.place.rpartition('/')[2]}/map_files"
 
 

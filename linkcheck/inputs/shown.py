@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.inputs.process import ExaminedFile, Process
-from linkcheck.model import one_line
+from linkcheck.text import one_line
 from linkcheck.value import replace
 
 if TYPE_CHECKING:

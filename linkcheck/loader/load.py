@@ -241,18 +241,7 @@ class Loading:
         if self.settle is not None:
             result = self.settle(self._expand(requester, name), result)
         if isinstance(result, Missing):
-            self.unresolved.append(
-                Unresolved(
-                    requester.index,
-                    name,
-                    result.directories,
-                    result.rejected,
-                    given_up=result.given_up,
-                    cache_fault=result.cache_fault,
-                    special=special,
-                    loaded=len(self.entries),
-                )
-            )
+            self._note_missing(requester, name, special, result)
             return None
         image = result.image
         same_file = self.by_file.get((image.device, image.inode)) if image.inode else None
@@ -278,6 +267,20 @@ class Loading:
         if image.inode:
             self.by_file[(image.device, image.inode)] = entry
         return entry
+
+    def _note_missing(self, requester: Entry, name: str, special: FoundBy | None, result: Missing) -> None:
+        self.unresolved.append(
+            Unresolved(
+                requester.index,
+                name,
+                result.directories,
+                result.rejected,
+                given_up=result.given_up,
+                cache_fault=result.cache_fault,
+                special=special,
+                loaded=len(self.entries),
+            )
+        )
 
     def _is_there(self, requester: Entry, name: str) -> bool:
         """Whether `name` asks for something that is loaded, as far as that is known without a search."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import LinkcheckError
 from linkcheck.loader.os_abi import refusal
 from linkcheck.loader.tokens import expand
-from linkcheck.model import DF_1_NODEFLIB, DF_1_PIE, Attempt, FileKind, FoundBy, unique
+from linkcheck.model import DF_1_NODEFLIB, DF_1_PIE, Attempt, FileKind, FoundBy
+from linkcheck.text import unique
 from linkcheck.value import Value
 
 if TYPE_CHECKING:

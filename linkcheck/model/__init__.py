@@ -27,7 +27,6 @@ from linkcheck.model.load_sets import (
     Unresolved,
     Verdict,
 )
-from linkcheck.model.names import one_line, unique
 from linkcheck.model.results import Check, Confidence, Finding, Json, Location, Outcome, RuleResult, Severity
 from linkcheck.model.symbols import (
     Demand,
@@ -87,6 +86,4 @@ __all__ = [
     "is_exported",
     "is_imported",
     "list_versions",
-    "one_line",
-    "unique",
 ]

@@ -12,7 +12,6 @@ from linkcheck.value import Value
 if TYPE_CHECKING:
     import datetime
     from collections.abc import Iterable, Mapping
-    from typing import Any
 
     from linkcheck.model import Json
 
@@ -127,8 +126,6 @@ class Waiver(Value):
 class Settings(Value):
     """Everything a run is judged by. `profile` is the name shown in reports."""
 
-    _slots_beside_fields = ("_memory",)
-
     profile: str
     states: tuple[State, ...] = ()
     roles: tuple[Role, ...] = ()
@@ -147,15 +144,6 @@ class Settings(Value):
     source: str | None = None
     #: Demangled name -> the mangled names it stands for, from the profiles in force.
     mangled_names: Mapping[str, tuple[str, ...]] = {}
-
-    @property
-    def memory(self) -> dict[object, Any]:
-        """What those who judge by these settings have found out, by who asks (rules/kept.py); no part of the value."""
-        known: dict[object, Any] | None = getattr(self, "_memory", None)
-        if known is None:
-            known = {}
-            object.__setattr__(self, "_memory", known)
-        return known
 
 
 def select_codes(

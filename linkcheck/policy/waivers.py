@@ -56,9 +56,14 @@ def apply_waivers(
     unused = (
         waiver
         for index, (waiver, _) in enumerate(valid)
-        if index not in used and any(code.startswith(waiver.code) for code in codes)
+        if index not in used and any(speaks_of(waiver, code) for code in codes)
     )
     return WaivedFindings(tuple(reported), tuple(unused), tuple(w for w in waivers if w.expires < today))
+
+
+def speaks_of(waiver: Waiver, code: str) -> bool:
+    """Whether `waiver` is about the rule with `code`; it may name several by the start of theirs."""
+    return code.startswith(waiver.code)
 
 
 def _make_matcher(waiver: Waiver, mangled_names: Mapping[str, tuple[str, ...]]) -> Callable[[Finding], bool]:
@@ -67,7 +72,7 @@ def _make_matcher(waiver: Waiver, mangled_names: Mapping[str, tuple[str, ...]]) 
     directory = os.path.dirname(waiver.source)
 
     def accepts(finding: Finding) -> bool:
-        if not finding.code.startswith(waiver.code):
+        if not speaks_of(waiver, finding.code):
             return False
         if not any(matches(path, pattern) for path in _spellings(finding.primary.path, directory, pattern)):
             return False

@@ -56,11 +56,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity, unique
+from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity
 from linkcheck.rules.library_copies import Copies, Likeness, find_copies
 from linkcheck.rules.ownership import defined_symbols, missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import chain_text, counted, listed
+from linkcheck.text import unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

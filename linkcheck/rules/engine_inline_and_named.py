@@ -46,9 +46,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Location, Outcome, Severity, one_line
+from linkcheck.model import Check, Location, Outcome, Severity
 from linkcheck.rules.engines import name_delegate, note_unread_blob, skip_program, subject_of
 from linkcheck.rules.rule import Rule, RuleMeta
+from linkcheck.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

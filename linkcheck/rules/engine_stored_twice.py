@@ -51,7 +51,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Finding, Location, Outcome, Severity, one_line
+from linkcheck.model import Check, Finding, Location, Outcome, Severity
 from linkcheck.rules.engines import (
     SHARED_ENGINE,
     engines_of,
@@ -63,6 +63,7 @@ from linkcheck.rules.engines import (
 )
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import MOST_IN_EVIDENCE, shorten
+from linkcheck.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Outcome, one_line
+from linkcheck.model import Check, Outcome
 from linkcheck.rules.wording import shorten
+from linkcheck.text import one_line
 
 if TYPE_CHECKING:
     from linkcheck.executorch.facts import Delegate, Engine, Place, ProgramFile, ProgramSet

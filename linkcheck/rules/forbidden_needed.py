@@ -55,12 +55,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.scope import describe_filters
-from linkcheck.model import Check, Finding, Location, Outcome, Severity, one_line, unique
+from linkcheck.model import Check, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.symbols import matching_imports
 from linkcheck.rules.ownership import missing_libraries, roles_of
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import counted, forbidden_by, listed
+from linkcheck.text import one_line, unique
 from linkcheck.value import Value
 
 if TYPE_CHECKING:

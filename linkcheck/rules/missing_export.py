@@ -62,13 +62,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import UndemangledNameError
-from linkcheck.model import Check, Finding, Location, Outcome, Severity, SymbolType, one_line
+from linkcheck.model import Check, Finding, Location, Outcome, Severity, SymbolType
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import State
 from linkcheck.policy.symbols import matching_exports, matching_imports
 from linkcheck.rules.ownership import imported_symbols, owner_in_question, owner_modules, roles_of
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import counted, demanded_by, listed
+from linkcheck.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

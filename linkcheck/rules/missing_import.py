@@ -58,7 +58,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Finding, Location, Outcome, Severity, one_line
+from linkcheck.model import Check, Finding, Location, Outcome, Severity
 from linkcheck.policy.symbols import matching_exports, matching_imports
 from linkcheck.rules.ownership import (
     defined_symbols,
@@ -71,6 +71,7 @@ from linkcheck.rules.ownership import (
 )
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import consequence, counted, demanded_by, link_remedy, listed, owner_text
+from linkcheck.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.loader.state import judge_state
-from linkcheck.model import FileKind, FoundBy, unique
+from linkcheck.model import FileKind, FoundBy
 from linkcheck.policy.patterns import matches_any, means_file
 from linkcheck.policy.settings import EVERY_FILE, ROOT_OWNER
 from linkcheck.policy.symbols import is_pattern, matches_name, matching_exports, matching_imports, matching_private
-from linkcheck.rules.kept import keep_answers, memory_of
+from linkcheck.rules.kept import keep_answers, memory_of_run
+from linkcheck.text import unique
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
@@ -150,14 +151,14 @@ def _may_bind(load_set: LoadSet, state: State) -> bool:
 class _Answers:
     """What was found out about the load set of the moment under some settings; the rules ask one after the other."""
 
-    __slots__ = ("apart", "judgements", "load_set", "roles")
+    __slots__ = ("about", "apart", "judgements", "roles")
 
     def __init__(self) -> None:
         self.begin(None)
 
-    def begin(self, load_set: LoadSet | None) -> None:
-        """Forget what was found out about another load set."""
-        self.load_set = load_set
+    def begin(self, about: tuple[LoadSet, Settings] | None) -> None:
+        """Forget what was found out about another load set, or under other settings."""
+        self.about = about
         #: Index of a module -> the roles that it plays.
         self.roles: dict[int, tuple[Role, ...]] = {}
         #: Identity of a role -> why the root stands apart.
@@ -167,9 +168,10 @@ class _Answers:
 
 
 def _answers_about(load_set: LoadSet, settings: Settings) -> _Answers:
-    answers = memory_of(settings, _Answers)
-    if answers.load_set is not load_set:
-        answers.begin(load_set)
+    answers = memory_of_run(_Answers)
+    about = answers.about
+    if about is None or about[0] is not load_set or about[1] is not settings:
+        answers.begin((load_set, settings))
     return answers
 
 

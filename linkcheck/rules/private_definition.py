@@ -61,7 +61,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.scope import describe_filters
-from linkcheck.model import Check, Finding, Location, Outcome, Severity, unique
+from linkcheck.model import Check, Finding, Location, Outcome, Severity
 from linkcheck.policy.symbols import matching_exports
 from linkcheck.rules.ownership import (
     defined_symbols,
@@ -76,6 +76,7 @@ from linkcheck.rules.ownership import (
 )
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import consequence, forbidden_by, link_remedy, owner_text, shown
+from linkcheck.text import unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from linkcheck.choice import Choice
 from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.executorch.facts import GET_BACKEND_CLASS, REGISTER_BACKEND
-from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity, one_line
+from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Names
 from linkcheck.rules.wording import as_evidence, listed, shorten
+from linkcheck.text import one_line
 from linkcheck.value import Value
 
 if TYPE_CHECKING:

@@ -85,11 +85,12 @@ from typing import TYPE_CHECKING
 from linkcheck.loader.scope import describe_filters
 from linkcheck.loader.undefined import DefinitionFinder, count_asked
 from linkcheck.loader.versions import compare_versions
-from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity, one_line, unique
-from linkcheck.rules.kept import memory_of
+from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
+from linkcheck.rules.kept import memory_of_run
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import MOST_IN_EVIDENCE, chain_text, counted, listed
+from linkcheck.text import one_line, unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -106,7 +107,7 @@ _MOST_NAMED = 8
 
 def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a result for each file with imports that nobody defines, or one pass for the whole load set."""
-    judge = _Judge(load_set, settings, memory_of(settings, DefinitionFinder))
+    judge = _Judge(load_set, settings, memory_of_run(DefinitionFinder))
     found = False
     for undefined in judge.finder.find(load_set):
         for result in judge.judge(undefined.module, undefined.demands, undefined.unseen):

@@ -51,7 +51,7 @@ from __future__ import annotations
 from posixpath import dirname, relpath
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Check, Finding, Libc, Location, Outcome, Severity, unique
+from linkcheck.model import Check, Finding, Libc, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import (
@@ -64,6 +64,7 @@ from linkcheck.rules.wording import (
     listed,
     shorten,
 )
+from linkcheck.text import unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

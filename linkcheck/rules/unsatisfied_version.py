@@ -63,10 +63,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.versions import compare_versions
-from linkcheck.model import Check, Finding, Libc, Location, Outcome, Severity, unique
+from linkcheck.model import Check, Finding, Libc, Location, Outcome, Severity
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import chain_text, listed
+from linkcheck.text import unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import FoundBy, one_line, unique
+from linkcheck.model import FoundBy
 from linkcheck.policy.settings import ROOT_OWNER
 from linkcheck.policy.symbols import display
+from linkcheck.text import one_line, unique
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -56,7 +56,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.loader.lookup import finder_of
 from linkcheck.loader.scope import describe_filters
-from linkcheck.model import BindingKind, Check, Finding, Location, Outcome, Severity, unique
+from linkcheck.model import BindingKind, Check, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.ownership import (
     defined_symbols,
@@ -79,6 +79,7 @@ from linkcheck.rules.wording import (
     owner_text,
     shown,
 )
+from linkcheck.text import unique
 from linkcheck.value import replace
 
 if TYPE_CHECKING:

@@ -303,6 +303,22 @@ MUTANTS = (
         "steady_state_test",
     ),
     Mutant(
+        "a context that is destroyed has no memory for the words of a failure",
+        "context_slot.cpp",
+        "} catch (const std::bad_alloc&) {",
+        "} catch (const int&) {",
+        "OutOfMemory.DestroyingWaitsWithoutWords",
+        "steady_state_test",
+    ),
+    Mutant(
+        "an engine that is destroyed has no memory for the words of a failure",
+        "loaded_engine.cpp",
+        "} catch (const std::bad_alloc&) {",
+        "} catch (const int&) {",
+        "OutOfMemory.DestroyingWaitsWithoutWords",
+        "steady_state_test",
+    ),
+    Mutant(
         "an execute tells the context everything again",
         "execution.cpp",
         "if (bound.known_address == bound.address) return {};",

@@ -1,6 +1,9 @@
 // What an execute costs once everything is warm: no device memory, no heap, no look-up, and exactly
-// these calls. A program of its own, because it counts the whole program's allocations.
+// these calls. A program of its own, because WatchedHeap replaces its operator new.
 #include <executorch/extension/cuda/caller_stream.h>
+
+#include <new>
+#include <thread>
 
 #include "backend_fixture.h"
 #include "named_engines.h"
@@ -43,6 +46,28 @@ class SteadyState : public BackendTest {
 };
 
 }  // namespace
+
+// By operator new itself: a compiler may leave out new-expressions that come to nothing.
+TEST(WatchedHeapTest, CountsWhatItsThreadAllocatesAndNoOther) {
+  constexpr size_t kMuch = size_t{1} << 20;
+  void* const before = ::operator new(10);
+  size_t allocations = 0;
+  size_t bytes = 0;
+  size_t bytes_in_the_end = 0;
+  {
+    const WatchedHeap heap;
+    ::operator delete(before);
+    ::operator delete(::operator new(1000));
+    allocations = heap.allocations();
+    bytes = heap.bytes();
+    std::thread([] { ::operator delete(::operator new(kMuch)); }).join();
+    bytes_in_the_end = heap.bytes();
+  }
+  EXPECT_EQ(allocations, 1U);
+  EXPECT_EQ(bytes, 1000U);
+  EXPECT_GT(bytes_in_the_end, bytes) << "the state of the thread is of this one's heap";
+  EXPECT_LT(bytes_in_the_end, kMuch);
+}
 
 TEST_F(SteadyState, LoadingAMappedNamedEngineCopiesNothing) {
   NamedEngines engines(NamedEngines::Loader::kMapped);

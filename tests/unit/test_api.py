@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from linkcheck.api import check_prebuilt, load_settings, verify
+from linkcheck.api import check_prebuilt, load_settings, scan, verify
 from linkcheck.errors import UsageProblemError
+from linkcheck.loader.system import System
+from linkcheck.loader.undefined import DefinitionFinder
+from linkcheck.model import Image, LoadSet
 from linkcheck.report.report import ReportOutcome
+from linkcheck.verification import Verification
 from tests.programs.build import build_named, make_archive, make_owner, make_programs
 
 pytestmark = pytest.mark.compile
@@ -27,6 +33,22 @@ def test_verify_passes_what_is_shared_and_fails_what_is_not(tmp_path: Path) -> N
     report = verify([str(bad.runner)], settings=SETTINGS)
     assert report.outcome is ReportOutcome.FAIL
     assert "LC301" in {reported.finding.code for reported in report.findings}
+
+
+def test_nothing_of_a_run_outlives_it_but_the_report(tmp_path: Path) -> None:
+    """Whoever keeps the settings, to judge with them again, keeps no image by them."""
+    runner = str(make_programs(build_named("hidden-linked-stripped"), tmp_path).runner)
+    before = _count_alive()
+    reports = [verify([runner], settings=SETTINGS), scan([str(tmp_path)], settings=SETTINGS)]
+    assert _count_alive() == before
+    assert all(report.findings for report in reports)
+
+
+def _count_alive() -> Counter[type]:
+    """How many things of a run there are; tests that ran before may hold some."""
+    gc.collect()
+    kinds = (Image, LoadSet, System, Verification, DefinitionFinder)
+    return Counter(type(thing) for thing in gc.get_objects() if isinstance(thing, kinds))
 
 
 def test_check_prebuilt_tells_a_library_from_an_archive(tmp_path: Path) -> None:

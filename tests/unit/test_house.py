@@ -209,6 +209,14 @@ def test_each_rule_looks_at_something(rule: Rule) -> None:
     assert (about_files, about_policy) == (not rule.meta.code.startswith("LC9"), rule.meta.code.startswith("LC9"))
 
 
+def test_the_page_lists_the_modules_of_the_model() -> None:
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    entry = re.search(r"^  model/ .*\n(?: {19}.*\n)*", page, re.MULTILINE)
+    assert entry is not None
+    modules = [s.path.name for s in SOURCES if s.part == "model" and s.path.name != "__init__.py"]
+    assert sorted(re.findall(r"\w+\.py", entry[0])) == modules
+
+
 # ---------------------------------------------------------------- who may know whom
 
 each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
@@ -220,6 +228,7 @@ MAY_KNOW: dict[str, frozenset[str]] = {
     "value": frozenset(),
     "opened_file": frozenset({"errors"}),
     "choice": frozenset(),
+    "text": frozenset(),
     "elf": frozenset({"elf", "errors", "model", "opened_file"}),
     "loader": frozenset({"loader", "elf", "errors", "model"}),
     "executorch": frozenset({"executorch", "errors", "model", "opened_file"}),
@@ -232,7 +241,8 @@ MAY_KNOW: dict[str, frozenset[str]] = {
     "scanning": frozenset({"verification", "rules", "inputs", "errors", "model"}),
     "running": frozenset({"verification", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
     "prebuilt": frozenset({"rules", "inputs", "elf", "errors", "model", "policy"}),
-    "programs": frozenset({"rules", "errors", "executorch", "model", "policy"}),
+    "programs": frozenset({"folding", "rules", "errors", "executorch", "model", "policy"}),
+    "folding": frozenset({"model", "policy"}),
     "library_path": frozenset({"inputs", "elf", "errors", "loader", "model"}),
     "reporting": frozenset({"rules", "model", "policy", "report"}),
     "api": frozenset(
@@ -251,7 +261,7 @@ MAY_KNOW: dict[str, frozenset[str]] = {
 def test_who_knows_whom(source: Source) -> None:
     known = {part_of(module) for module in type_imports_of(source.tree)}
     known |= {part_of(module) for module in imports_of(source.tree) if module.split(".")[0] == "linkcheck"}
-    known -= {"value", "choice"}  # the base classes of frozen values and enumerations, which hold nothing themselves
+    known -= {"value", "choice", "text"}  # the bases of frozen values and enumerations, and names: they know nothing
     assert known <= MAY_KNOW[source.part]
 
 
@@ -306,6 +316,26 @@ def test_a_reader_reaches_a_rule_in_three_hops() -> None:
     reached = set(imports_of(by_name["linkcheck.api"].tree))
     assert "linkcheck.rules" in reached or "linkcheck.verification" in reached
     assert "linkcheck.rules" in set(imports_of(by_name["linkcheck.verification"].tree))
+
+
+_LIMITS = [source for source in SOURCES if source.path.stem == "limits"]
+
+
+@pytest.mark.parametrize("source", _LIMITS, ids=lambda source: source.name)
+def test_the_limits_name_the_modules_that_they_bound(source: Source) -> None:
+    importers: dict[str, set[str]] = {}
+    for other in SOURCES:
+        for node in ast.walk(other.tree):
+            if isinstance(node, ast.ImportFrom) and node.module == source.name:
+                for alias in node.names:
+                    importers.setdefault(alias.name, set()).add(other.path.name)
+    for group in source.path.read_text(encoding="utf-8").split("\n\n"):
+        names = re.findall(r"^([A-Z_]+) =", group, re.MULTILINE)
+        assert all(name in importers for name in names), f"nobody imports one of {names}"
+        words, _, bounded = group.replace("\n#:", "").partition(" Bounds ")
+        if bounded:
+            users = set().union(*(importers[name] for name in names))
+            assert set(re.findall(r"\w+\.py", bounded)) == users, words
 
 
 # ---------------------------------------------------------------- manners

@@ -115,21 +115,3 @@ assert replace(Location("a"), symbol="s") == Location("a", "s")
 assert "dataclasses" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-class Remembering(Value):
-    """A value with something beside it."""
-
-    _slots_beside_fields = ("seen",)
-
-    x: int
-
-
-def test_what_is_beside_the_fields_is_no_part_of_the_value() -> None:
-    one = Remembering(1)
-    object.__setattr__(one, "seen", "a file")
-    assert one == Remembering(1) and hash(one) == hash(Remembering(1))
-    assert repr(one) == "Remembering(x=1)"
-    for other in (replace(one, x=1), dataclasses.replace(one), copy.copy(one), pickle.loads(pickle.dumps(one))):
-        assert other == one
-        assert not hasattr(other, "seen")

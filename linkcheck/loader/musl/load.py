@@ -81,17 +81,7 @@ class MuslLoading(Loading):
         if self.settle is not None:
             result = self.settle(name, result)
         if isinstance(result, Missing):
-            self.unresolved.append(
-                Unresolved(
-                    requester.index,
-                    name,
-                    result.directories,
-                    result.rejected,
-                    given_up=result.given_up,
-                    special=special,
-                    loaded=len(self.entries),
-                )
-            )
+            self._note_missing(requester, name, special, result)
             return None
         image = result.image
         entry = self.by_file.get((image.device, image.inode)) if image.inode else None

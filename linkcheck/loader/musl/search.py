@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import LinkcheckError
 from linkcheck.loader.musl.machine import split_path
 from linkcheck.loader.search import ABSENT, MAX_PROBES, SPECIAL_KINDS, Found, Missing
-from linkcheck.model import Attempt, FileKind, FoundBy, unique
+from linkcheck.model import Attempt, FileKind, FoundBy
+from linkcheck.text import unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
+import threading
 import weakref
 
 import pytest
 
-from linkcheck.policy.settings import Settings
 from linkcheck.rules import kept
-from linkcheck.rules.kept import keep_answers, memory_of
-from linkcheck.value import replace
+from linkcheck.rules.kept import keep_answers, memory_of_run, remember_answers
 
 
 class Thing:
@@ -29,7 +28,8 @@ def test_a_question_about_the_same_two_values_is_asked_once() -> None:
         return len(asked)
 
     one, other, third = Thing(), Thing(), Thing()
-    assert [ask(one, other), ask(one, other), ask(one, third), ask(other, one), ask(one, other)] == [1, 1, 2, 3, 1]
+    with remember_answers():
+        assert [ask(one, other), ask(one, other), ask(one, third), ask(other, one), ask(one, other)] == [1, 1, 2, 3, 1]
 
 
 def test_an_error_is_raised_each_time() -> None:
@@ -40,9 +40,10 @@ def test_an_error_is_raised_each_time() -> None:
         asked.append(one)
         raise ValueError(one)
 
-    for _ in range(2):
-        with pytest.raises(ValueError, match="x"):
-            ask("x", "y")
+    with remember_answers():
+        for _ in range(2):
+            with pytest.raises(ValueError, match="x"):
+                ask("x", "y")
     assert len(asked) == 2
 
 
@@ -56,20 +57,51 @@ def test_answers_are_not_kept_without_bound(monkeypatch: pytest.MonkeyPatch) -> 
         return one
 
     things = [Thing() for _ in range(4)]
-    for thing in things:
-        assert ask(thing, things[0]) is thing
-    assert ask(things[3], things[0]) is things[3]
-    assert len(asked) == 4
-    assert ask(things[0], things[0]) is things[0]
+    with remember_answers():
+        for thing in things:
+            assert ask(thing, things[0]) is thing
+        assert ask(things[3], things[0]) is things[3]
+        assert len(asked) == 4
+        assert ask(things[0], things[0]) is things[0]
     assert len(asked) == 5, "the first answers were dropped when the fourth came"
 
 
-def test_settings_remember_for_themselves_and_no_others() -> None:
-    one, equal = Settings("a profile"), Settings("a profile")
-    kept_by_one = memory_of(one, Thing)
-    assert memory_of(one, Thing) is kept_by_one
-    assert memory_of(equal, Thing) is not kept_by_one
-    assert memory_of(replace(one), Thing) is not kept_by_one
-    gone = weakref.ref(kept_by_one)
-    del one, kept_by_one
+def test_a_run_remembers_until_it_ends() -> None:
+    with remember_answers():
+        kept_by_run = memory_of_run(Thing)
+        assert memory_of_run(Thing) is kept_by_run
+        with remember_answers():
+            assert memory_of_run(Thing) is not kept_by_run
+        assert memory_of_run(Thing) is kept_by_run
+        gone = weakref.ref(kept_by_run)
+        del kept_by_run
+        assert gone() is not None
     assert gone() is None
+    assert memory_of_run(Thing) is not memory_of_run(Thing), "outside of runs nothing is kept"
+
+
+def test_answers_and_what_they_are_about_go_with_the_run() -> None:
+    @keep_answers
+    def ask(one: Thing, other: Thing) -> tuple[Thing, Thing]:
+        return one, other
+
+    one, other = Thing(), Thing()
+    with pytest.raises(ValueError, match="an error"), remember_answers():
+        assert ask(one, other) is ask(one, other)
+        gone = weakref.ref(one)
+        del one
+        assert gone() is not None
+        raise ValueError("an error")
+    assert gone() is None
+    assert ask(other, other) is not ask(other, other), "outside of runs nothing is kept"
+
+
+def test_threads_have_runs_of_their_own() -> None:
+    seen = []
+    with remember_answers():
+        kept_here = memory_of_run(Thing)
+        thread = threading.Thread(target=lambda: seen.append(memory_of_run(Thing)))
+        thread.start()
+        thread.join()
+        assert seen[0] is not kept_here
+        assert memory_of_run(Thing) is kept_here

@@ -1,4 +1,4 @@
-"""Shortens the results of one rule, of which a file can make as many as it likes, and keeps their verdict. No rule.
+"""Shortens what one rule says, which can be as much as a file likes, and keeps the verdict. It judges nothing.
 
 Ten thousand delegates with one fault are ten thousand findings, which nobody reads and which take a hundred megabytes.
 """
@@ -11,7 +11,7 @@ from linkcheck.model import Check, Confidence, Finding, Location
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from linkcheck.choice import Choice
     from linkcheck.model import RuleResult
@@ -21,18 +21,17 @@ if TYPE_CHECKING:
 MOST_LISTED = 1000
 
 
-def fold(results: Iterable[RuleResult], waivers: Iterable[Waiver] = ()) -> Iterator[RuleResult]:
+def fold(results: Iterable[RuleResult], waivers: Sequence[Waiver] = ()) -> Iterator[RuleResult]:
     """The first MOST_LISTED of `results` of each kind, and then one that stands for the others and has their verdict.
 
     Findings of a rule that `waivers` speak of stay as they are: whoever accepts each of them by name accepts them all.
     """
-    codes = tuple([waiver.code for waiver in waivers])
     seen: dict[Choice, int] = {}
     last: dict[Choice, RuleResult] = {}
     for result in results:
         kind: Choice = result.outcome if isinstance(result, Check) else result.severity
         seen[kind] = seen.get(kind, 0) + 1
-        if seen[kind] <= MOST_LISTED or (isinstance(result, Finding) and result.code.startswith(codes)):
+        if seen[kind] <= MOST_LISTED or _may_be_waived(result, waivers):
             yield result
         else:
             last[kind] = result
@@ -54,3 +53,11 @@ def fold(results: Iterable[RuleResult], waivers: Iterable[Waiver] = ()) -> Itera
                 primary=Location(result.primary.path),
                 evidence={"not_listed": more},
             )
+
+
+def _may_be_waived(result: RuleResult, waivers: Sequence[Waiver]) -> bool:
+    if not waivers or isinstance(result, Check):
+        return False
+    from linkcheck.policy.waivers import speaks_of  # for a policy with waivers only
+
+    return any(speaks_of(waiver, result.code) for waiver in waivers)

@@ -1,4 +1,4 @@
-"""Names made unique, and fit for a message, wherever they come from. It knows no value of the model."""
+"""Names made unique, and fit for a message, wherever they come from. It knows no value, and renders nothing."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import datetime
 
+from linkcheck.folding import MOST_LISTED, fold
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, RuleResult, Severity
 from linkcheck.policy.settings import Waiver
-from linkcheck.rules.fold import MOST_LISTED, fold
 
 
 def check(number: int, outcome: Outcome = Outcome.PASS, reason: str = "") -> Check:
