@@ -17,42 +17,48 @@ if TYPE_CHECKING:
     from linkcheck.model import RuleResult
     from linkcheck.policy.settings import Waiver
 
-#: Results of one rule, of each outcome and each severity, that are listed one by one.
+#: Results of one rule about one file, of each outcome and each severity, that are listed one by one.
 MOST_LISTED = 1000
 
 
 def fold(results: Iterable[RuleResult], waivers: Sequence[Waiver] = ()) -> Iterator[RuleResult]:
-    """The first MOST_LISTED of `results` of each kind, and then one that stands for the others and has their verdict.
+    """The first MOST_LISTED of `results` about each file, of each kind, and one that has the verdict of the others.
 
     Findings of a rule that `waivers` speak of stay as they are: whoever accepts each of them by name accepts them all.
     """
-    seen: dict[Choice, int] = {}
-    last: dict[Choice, RuleResult] = {}
+    seen: dict[tuple[str, Choice], int] = {}
+    last: dict[tuple[str, Choice], RuleResult] = {}
     for result in results:
-        kind: Choice = result.outcome if isinstance(result, Check) else result.severity
+        kind = _kind_of(result)
         seen[kind] = seen.get(kind, 0) + 1
         if seen[kind] <= MOST_LISTED or _may_be_waived(result, waivers):
             yield result
         else:
             last[kind] = result
     for kind, result in last.items():
-        more = seen[kind] - MOST_LISTED
+        path, more = kind[0], seen[kind] - MOST_LISTED
         if isinstance(result, Check):
-            reason = f"such checks, the first {MOST_LISTED} of them are listed"
-            yield replace(
-                result, subject=f"{more} more", reason=f"{reason}; {result.reason}" if result.reason else reason
-            )
+            reason = f"such checks of this file, the first {MOST_LISTED} of them are listed"
+            reason = f"{reason}; {result.reason}" if result.reason else reason
+            yield replace(result, subject=f"{path}: {more} more", reason=reason)
         else:
             yield Finding(
                 code=result.code,
                 name=result.name,
                 severity=result.severity,
                 confidence=Confidence.HIGH,
-                message=f"{more} more findings of this rule, the first {MOST_LISTED} of which are listed.",
+                message=f"{more} more findings of this rule about {path}, the first {MOST_LISTED} of which are listed.",
                 remedy=result.remedy,
-                primary=Location(result.primary.path),
+                primary=Location(path),
                 evidence={"not_listed": more},
             )
+
+
+def _kind_of(result: RuleResult) -> tuple[str, Choice]:
+    """The file that `result` is about, and what it comes to. The subject of a check may go on: `FILE: delegate`."""
+    if isinstance(result, Check):
+        return result.subject.partition(": ")[0], result.outcome
+    return result.primary.path, result.severity
 
 
 def _may_be_waived(result: RuleResult, waivers: Sequence[Waiver]) -> bool:

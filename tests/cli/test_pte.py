@@ -263,9 +263,9 @@ def test_a_fault_of_many_delegates_is_a_finding_of_each_up_to_a_thousand(pte: Ca
     assert len(findings) == 1001
     assert findings[-1]["message"].startswith("203 more findings of this rule")
     assert findings[-1]["primary"] == {"path": "model.pte", "symbol": None}
-    assert [c["reason"] for c in document["checks"] if c["subject"] == "203 more" and c["code"] == "LC705"] == [
-        "such checks, the first 1000 of them are listed"
-    ]
+    assert [
+        c["reason"] for c in document["checks"] if c["subject"] == "model.pte: 203 more" and c["code"] == "LC705"
+    ] == ["such checks of this file, the first 1000 of them are listed"]
     waiver = '[[waiver]]\ncode = "LC702"\npath = "model.pte"\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n'
     Path("linkcheck.toml").write_text(waiver)
     document = pte("model.pte", "--policy", "linkcheck.toml")

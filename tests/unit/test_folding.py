@@ -8,10 +8,10 @@ from linkcheck.policy.settings import Waiver
 
 
 def check(number: int, outcome: Outcome = Outcome.PASS, reason: str = "") -> Check:
-    return Check("LC702", f"delegate {number}", outcome, reason)
+    return Check("LC702", f"model.pte: delegate {number}", outcome, reason)
 
 
-def finding(number: int, severity: Severity = Severity.ERROR) -> Finding:
+def finding(number: int, severity: Severity = Severity.ERROR, path: str = "model.pte") -> Finding:
     return Finding(
         code="LC702",
         name="engine-inline-and-named",
@@ -19,7 +19,7 @@ def finding(number: int, severity: Severity = Severity.ERROR) -> Finding:
         confidence=Confidence.HIGH,
         message=f"message {number}",
         remedy="Export again.",
-        primary=Location("model.pte", f"delegate {number}"),
+        primary=Location(path, f"delegate {number}"),
     )
 
 
@@ -33,7 +33,7 @@ def test_what_is_left_out_keeps_its_verdict_and_is_counted() -> None:
         *listed, rest = fold(check(number, outcome, "why") for number in range(MOST_LISTED + 7))
         assert len(listed) == MOST_LISTED
         assert isinstance(rest, Check)
-        assert (rest.outcome, rest.subject) == (outcome, "7 more")
+        assert (rest.outcome, rest.subject) == (outcome, "model.pte: 7 more")
         assert rest.reason.endswith("; why")
 
 
@@ -58,3 +58,13 @@ def test_findings_that_may_be_waived_one_by_one_are_all_there() -> None:
     assert list(fold(results, [waive("LC702")])) == results
     assert list(fold(results, [waive("LC7")])) == results
     assert len(list(fold(results, [waive("LC703")]))) == MOST_LISTED + 1
+
+
+def test_no_file_is_lost_behind_another() -> None:
+    many = [finding(number, path="a.pte") for number in range(MOST_LISTED + 2)]
+    few = [finding(0, path="b.pte"), finding(0, path="c.pte")]
+    folded = [result for result in fold([*many, *few]) if isinstance(result, Finding)]
+    assert {result.primary.path for result in folded} == {"a.pte", "b.pte", "c.pte"}
+    assert all(finding in folded for finding in few)
+    (rest,) = (result for result in folded if "not_listed" in result.evidence)
+    assert (rest.primary.path, rest.evidence["not_listed"]) == ("a.pte", 2)
