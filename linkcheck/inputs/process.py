@@ -80,20 +80,16 @@ def start_process(
 ) -> Process:
     """Load `root` and `preload` with all they need, then what the policy's `edges` say its files open, then `dlopen`.
 
-    Files to preload or dlopen that are no image are examined and not loaded. `neighbours` are directories worth a look
-    when a needed library cannot be found. `named` is whether the user named `root` (LoadSet.named).
+    Files to preload or dlopen that are no image are examined, not loaded, and unresolved where their turn came: what
+    they should have held nobody knows. `neighbours` are directories worth a look when a needed library cannot be found.
+    `named` is whether the user named `root` (LoadSet.named).
     """
     callers: dict[DlopenEdge, str | None] = {edge: None for edge in edges if means_file(root, (edge.from_,))}
     while True:
         requests = [_open_edge(edge, callers[edge]) for edge in edges if edge in callers] + [*dlopen]
         opened = [examiner.examine(name) for name in (*preload, *(one.name for one in requests)) if "/" in name]
         broken = {examined.identity.path for examined in opened if examined.image is None}
-        load_set = load(
-            root,
-            system,
-            preload=[name for name in preload if name not in broken],
-            dlopen=[one for one in requests if one.name not in broken],
-        )
+        load_set = load(root, system, preload=preload, dlopen=requests, broken=broken)
         tidied = tidy_paths(load_set, system)
         # What is loaded may itself open more. An edge that was taken stays taken, so this ends.
         more = _find_callers(load_set, tidied, [edge for edge in edges if edge not in callers])

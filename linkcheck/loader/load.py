@@ -18,7 +18,7 @@ from linkcheck.model import DLOPEN_PRIORITIES, FoundBy, Libc, LoadSet, Module, O
 from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from linkcheck.loader.system import System
     from linkcheck.model import Image
@@ -44,12 +44,15 @@ def load(
     preload: Sequence[str] = (),
     dlopen: Sequence[Dlopen] = (),
     settle: Settle | None = None,
+    broken: Collection[str] = (),
 ) -> LoadSet:
     """Everything one process would map: `root`, `preload` (LD_PRELOAD), all they need, and then each `dlopen`.
 
     At last comes what the loaded files say that they may open (.note.dlopen), with RTLD_LOCAL and in load order. Of
     that only what is `required` is Unresolved when it is not found: the file goes on without the rest.
     `settle` has the last word on what each search found, and no such note counts: for a process that runs already.
+    `broken` are names in `preload` and `dlopen` that lead to no file that can be loaded, as the caller has found out:
+    they are Unresolved where their turn comes (Unresolved.examined), and nobody looks at them again.
 
     A dlopen waits for the file that makes it when a later one brings that file. Where ld.so would end the process (a
     file missing or broken), this records an Unresolved and goes on, as ldd does. It raises no error for a file below
@@ -57,6 +60,7 @@ def load(
     """
     loading = _begin(root, system)
     loading.settle = settle
+    loading.broken = frozenset(broken)
     loading.add_root(root)
     for name in preload:
         loading.add_preload(name)
@@ -103,6 +107,7 @@ class Loading:
         self.system = system
         #: See `load`.
         self.settle: Settle | None = None
+        self.broken: frozenset[str] = frozenset()
         self.probes = Probes()
         self.entries: list[Entry] = []
         self.unresolved: list[Unresolved] = []
@@ -130,6 +135,9 @@ class Loading:
     def add_preload(self, name: str) -> None:
         """Load what an entry of LD_PRELOAD names."""
         # What cannot be preloaded is passed over by ld.so with a message; it is unresolved for whoever asked for it.
+        if name in self.broken:
+            self._give_up(self.entries[0], name, FoundBy.PRELOAD)
+            return
         self._request(self.entries[0], name, FoundBy.PRELOAD, scope="global", loaded_for=0)
 
     def add_dependencies(self, roots: Sequence[int], scope: str = "global", loaded_for: int = 0) -> list[int]:
@@ -176,6 +184,9 @@ class Loading:
     def _open(self, caller: Entry, request: Dlopen, *, noted: bool = False) -> None:
         scope = "global" if request.global_ else "local"
         name = request.name
+        if name in self.broken and not noted:
+            self._give_up(caller, name, FoundBy.DLOPEN)
+            return
         if name.startswith("/") and not self.system.files.is_host:
             name = self.system.files.inside(name)
         # A new module is loaded for itself: its index is the next one.
@@ -188,6 +199,12 @@ class Loading:
                 member = self.entries[index]
                 member.module = replace(member.module, scope="global")
         self.opened.append(Opened(entry.index, request.global_, request.deepbind, caller.index, noted))
+
+    def _give_up(self, requester: Entry, name: str, special: FoundBy) -> None:
+        """Miss `name`, which is in `broken`."""
+        self.unresolved.append(
+            Unresolved(requester.index, name, (), special=special, loaded=len(self.entries), examined=True)
+        )
 
     def finish(self) -> LoadSet:
         """The load set of all that was loaded."""

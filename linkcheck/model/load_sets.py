@@ -80,6 +80,8 @@ class Unresolved(Value):
     special: FoundBy | None = None
     #: How many modules had been loaded when it was asked for.
     loaded: int = 0
+    #: A file to preload or dlopen that its path names: it was looked at before, and what is wrong with it is LC101's.
+    examined: bool = False
 
 
 class Libc(Choice):

@@ -50,7 +50,8 @@ $ linkcheck verify runner
 
 Whether the kernel may execute the program and its loader: a file without its x bit, or on a file system mounted
 noexec, does not start. Libraries that the program opens by name with dlopen, unless they are declared (`--dlopen`,
-`[[dlopen]]`, dlopen metadata). When the searches of one process look into more than 262,144 directories they are given
+`[[dlopen]]`, dlopen metadata). A file that is to be opened or preloaded by its path is not searched for, and LC101 says
+what is wrong with it; to LC303, LC304 and LC401 to LC403 it is missing all the same. When the searches of one process look into more than 262,144 directories they are given
 up: what was not found by then is `unknown`, not missing.
 """
 
@@ -88,7 +89,9 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     if load_set.interpreter is not None:
         yield _judge_interpreter(load_set, load_set.interpreter, settings)
     yield from _not_searched(load_set, settings)
-    if not load_set.unresolved and load_set.interpreter is None:
+    # What is wrong with a file that somebody named by its path, LC101 or LC103 says.
+    searched = [unresolved for unresolved in load_set.unresolved if not unresolved.examined]
+    if not searched and load_set.interpreter is None:
         count = len(load_set.modules)
         yield Check(META.code, load_set.root.path, Outcome.PASS, f"{counted(count, 'file')}, every DT_NEEDED found")
     for module in load_set.modules:
@@ -96,7 +99,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             if opened is None and note.priority != DLOPEN_PRIORITIES[0]:
                 reason = f"may open {listed(note.sonames, 'or')}, which is not found and only {note.priority}"
                 yield Check(META.code, module.image.path, Outcome.NOT_APPLICABLE, reason)
-    for unresolved in load_set.unresolved:
+    for unresolved in searched:
         if unresolved.given_up:
             continue
         subject = load_set.modules[unresolved.module].image.path
