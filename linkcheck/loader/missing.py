@@ -2,7 +2,9 @@
 
 It knows of no definition in them. A missing library can take an import only from where it stands on: what it needs is
 loaded after it, so nothing of that comes before a file that is before it. It may need a file that is opened later, too,
-which is then relocated earlier and looks into the scope of who brought it.
+which is then relocated earlier and looks into the scope of who brought it. What it needs first comes at the end of what
+is listed when its turn comes, and so before all that only files behind it need: that may be any file, also one that is
+loaded later without it.
 Source: as of scope.py, and glibc elf/dl-lookup.c (do_lookup_unique).
 """
 
@@ -37,14 +39,30 @@ def find_rivals(load_set: LoadSet, bindings: Iterable[Binding]) -> dict[int, tup
     }
 
 
+def find_bringers(load_set: LoadSet, bindings: Iterable[Binding]) -> tuple[tuple[Unresolved, ...], ...]:
+    """For each of `bindings` the missing libraries that could bring some other file before its provider, if any.
+
+    `bindings` are imports that have a provider. Raises what SymbolTable.exported raises.
+    """
+    if not load_set.unresolved:
+        return tuple(() for _ in bindings)
+    searches = _Searches(load_set)
+    return tuple(
+        tuple(load_set.unresolved[~item] for item in sorted(searches.find_bringers(binding), reverse=True))
+        for binding in bindings
+    )
+
+
 class _Searches:
     """What would be searched for each module if nothing were missing.
 
-    An item of a search is the index of a module, or the complement (~) of an index into LoadSet.unresolved.
+    An item of a search is the index of a module, or the complement (~) of an index into LoadSet.unresolved, or of that
+    index and their number together: the first file that the missing one needs.
     """
 
     def __init__(self, load_set: LoadSet) -> None:
         self._load_set = load_set
+        self._missing = len(load_set.unresolved)
         #: Module and DT_NEEDED -> the item that stands for it.
         self._slots: dict[tuple[int, str], int] = {}
         #: Items whose place nobody knows, such as a file that is mapped and cannot be read.
@@ -80,6 +98,8 @@ class _Searches:
         listed = set(found)
         for index in found:
             if index < 0:
+                if not self._is_brought(index):
+                    found.append(self._bring(index))
                 continue
             module = self._load_set.modules[index]
             for needed, dependency in zip(module.image.needed, module.dependencies):  # noqa: B905 - as above
@@ -99,7 +119,8 @@ class _Searches:
             new = [item for item in local if item >= 0 and item not in self._own]
             while new and missing and missing[-1][0] <= min(new):
                 # Nobody says whether with RTLD_GLOBAL; either way it comes after what was global then.
-                lists.append([*global_scope, missing.pop()[1]])
+                item = missing.pop()[1]
+                lists.append([*global_scope, item, self._bring(item)])
             first, second = (local, global_scope) if opened.deepbind and deepbind_counts else (global_scope, local)
             search = list(dict.fromkeys((*first, *second)))
             self._own.update(dict.fromkeys(new, search))
@@ -109,12 +130,29 @@ class _Searches:
             if opened.global_:
                 global_scope += [item for item in local if item not in global_scope]
 
+    def _bring(self, item: int) -> int:
+        """The item for the first file that the missing library at `item` needs."""
+        return item - self._missing
+
+    def _is_brought(self, item: int) -> bool:
+        return item < -self._missing
+
     def find(self, binding: Binding) -> set[int]:
         """The items for missing libraries that could take the use."""
+        # What a missing library brings stands behind it, and so takes nothing that the library itself could not take.
+        return {item for item in self._find_before(binding) if not self._is_brought(item)}
+
+    def find_bringers(self, binding: Binding) -> set[int]:
+        """The items for missing libraries that could bring a file that takes the use."""
+        before = self._find_before(binding)
+        return {item + self._missing for item in before if self._is_brought(item)} | before.intersection(self._unplaced)
+
+    def _find_before(self, binding: Binding) -> set[int]:
+        """The items for what is missing, and for what it would bring, that come before the provider in a search."""
         if binding.module not in self._own or (
             self._load_set.observed and self._own[binding.module] is not self._starting
         ):
-            return {~index for index in range(len(self._load_set.unresolved))}  # in which order, nobody has seen
+            return {~index for index in range(2 * self._missing)}  # in which order, nobody has seen
         # Who uses the copy that a program holds of an object uses what the program found.
         module, provider = binding.module, binding.provider
         if binding.copy_of is not None:
@@ -148,7 +186,7 @@ def _has_missing(search: Sequence[int]) -> bool:
 
 
 def _take_missing(search: Sequence[int], provider: int | None) -> set[int]:
-    """The missing libraries in `search` before `provider`."""
+    """What is missing, or comes with it, in `search` before `provider`."""
     found = set()
     for item in search:
         if item == provider:

@@ -45,7 +45,8 @@ $ linkcheck verify runner
 An import that nobody defines is LC304's and LC402's. While a library is missing (LC202 names it), an import that is
 bound to the owner may yet be bound to the missing file, and it is `unknown` where that would come before the owner in
 the order of the search; what would come after it takes nothing, unless the symbol is STB_GNU_UNIQUE. So is an import
-that another file answers while an owner is missing that would come before that file. It is `unknown`, too, when a file
+that another file answers while an owner is missing that would come before that file, or any file that may need the
+owner and so bring it there. It is `unknown`, too, when a file
 that ld.so would look into has symbols that cannot be seen, with a filter (DT_FILTER, DT_AUXILIARY) in the process, and
 where it hangs on whether a process that runs has opened a library with RTLD_GLOBAL (`linkcheck live`).
 """
@@ -132,8 +133,15 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
             if lost := [u for u in rivals.get(index, ()) if matches_any(u.needed.rpartition("/")[2], state.owner)]:
                 reason = f"{_names(lost)} not found, and it may be the owner that its imports of the {state.name} get"
                 yield Check(META.code, path, Outcome.UNKNOWN, reason)
+                continue
+            bringers = _find_bringers(replace(load_set, unresolved=missing), wrong)
+            if certain := [b for b, some in zip(wrong, bringers, strict=True) if not some]:
+                yield _finding(load_set, state, settings, certain)
             else:
-                yield _finding(load_set, state, settings, wrong)
+                names = _names([unresolved for some in bringers for unresolved in some])
+                what = f"what its imports of the {state.name} get"
+                reason = f"{names} not found, and it may bring the owner before {what}"
+                yield Check(META.code, path, Outcome.UNKNOWN, reason)
         elif doubt := _find_doubt([b for b in bound if b.module == index], load_set):
             yield Check(META.code, path, Outcome.UNKNOWN, doubt)
         elif index in rivals:
@@ -141,6 +149,15 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
             yield Check(META.code, path, Outcome.UNKNOWN, reason)
         else:
             yield Check(META.code, path, Outcome.PASS, f"its imports of the {state.name} are bound to the owner")
+
+
+def _find_bringers(load_set: LoadSet, wrong: Sequence[Binding]) -> tuple[tuple[Unresolved, ...], ...]:
+    """For each of `wrong` the missing libraries that may bring the owner before the provider."""
+    if not load_set.unresolved:
+        return tuple(() for _ in wrong)
+    from linkcheck.loader.missing import find_bringers
+
+    return find_bringers(load_set, wrong)
 
 
 def _find_doubt(bindings: list[Binding], load_set: LoadSet) -> str:

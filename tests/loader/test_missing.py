@@ -14,7 +14,7 @@ import pytest
 from linkcheck.elf.reader import read_image
 from linkcheck.loader.load import Dlopen, load
 from linkcheck.loader.lookup import bindings
-from linkcheck.loader.missing import find_rivals
+from linkcheck.loader.missing import find_bringers, find_rivals
 from linkcheck.loader.system import System
 from linkcheck.model import BindingKind
 from linkcheck.value import Value
@@ -113,6 +113,32 @@ TAKEN = {
     "behind an owner of a unique symbol": Graph((O, G, U), unique=True),
     "opened: behind an owner of a unique symbol": Graph(user=(O, G), opens=(U,), unique=True),
 }
+#: Graphs in which a wrong library answers the user, and nothing that a stand-in needs comes before that.
+KEPT = {
+    "needed by the same": Graph((G, W, U)),
+    "below the user": Graph((U,), (G, W)),
+    "behind it": Graph((W, G, U)),
+    "two levels down, beside it": Graph((U,), (A, W), ((A, (G,)),)),
+    "preloaded, and it is preloaded": Graph((U,), preload=(G, W)),
+    "opened: needed by the same": Graph(user=(G, W), opens=(U,)),
+    "opened: it is global": Graph((W,), opens=(G, U)),
+    "opened later": Graph(user=(W, O), opens=(U, G)),
+}
+#: Graphs in which a stand-in may bring the owner before it.
+BROUGHT = {
+    "beside who needs it": Graph((G, U), (W, O)),
+    "the owner is nowhere else": Graph((G, U), (W,)),
+    "two levels up": Graph((A, G), more=((A, (U,)), (U, (W, O)))),
+    "preloaded": Graph((U,), (W, O), preload=(G,)),
+    "opened: two levels up": Graph(user=(G, A), more=((A, (W, O)),), opens=(U,)),
+    "opened before": Graph(user=(W, O), opens=(G, U)),
+    "opened globally before": Graph(user=(W, O), opens=(f"@{G}", U)),
+    "below what is opened globally before": Graph(user=(W, O), more=((A, (G,)),), opens=(f"@{A}", U)),
+    "below what is opened before": Graph(user=(W, O), more=((A, (G,)),), opens=(A, U)),
+    "global, and it is not": Graph((G,), (W, O), opens=(U,)),
+}
+#: What brings others and has no definition of its own: what it needs.
+BRINGERS = ((O,), (O, U), (U, O), (R, O))
 
 
 def build(shop: Workshop, graph: Graph) -> Path:
@@ -176,6 +202,29 @@ def test_a_missing_library_takes_an_import_only_from_before_its_provider(
         stand_in(shop, needs, symbolic, graph.unique)
         got.add(run(shop, program, graph))
     assert (got != {OWNER}) is taken, got
+
+
+@pytest.mark.parametrize(
+    ("graph", "brought"),
+    [*((graph, False) for graph in KEPT.values()), *((graph, True) for graph in BROUGHT.values())],
+    ids=[*KEPT, *BROUGHT],
+)
+def test_a_missing_library_brings_the_owner_only_before_what_is_needed_behind_it(
+    tmp_path: Path, graph: Graph, brought: bool
+) -> None:
+    shop = Workshop(tmp_path)
+    program = build(shop, graph)
+    load_set = read(shop, program, graph)
+    (use,) = [one for one in bindings(load_set, ["s_value"]) if one.kind is BindingKind.IMPORT]
+    assert use.provider is not None
+    assert load_set.modules[use.provider].image.soname == W
+    (bringers,) = find_bringers(load_set, [use])
+    assert {one.needed.rpartition("/")[2] for one in bringers} == ({G} if brought else set())
+    got = set()
+    for needs in BRINGERS:
+        shop.library(G, soname=G, needs=needs, runpath="$ORIGIN", source="int unused_gone;")
+        got.add(run(shop, program, graph))
+    assert (OWNER in got) is brought, got
 
 
 @pytest.mark.parametrize(("opens", "taken"), [((U, A), False), ((A, U), True)])

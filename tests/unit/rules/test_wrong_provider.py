@@ -110,6 +110,18 @@ def test_finds_a_wrong_provider_whatever_is_missing() -> None:
     only_finding(check(world, STREAM_ONLY))
 
 
+def test_does_not_blame_one_that_comes_in_behind_what_a_missing_library_may_bring() -> None:
+    """The missing library may need the owner, which is then before all that only files behind the library need."""
+    user = image("lib/libuser.so", soname="libuser.so", needed=("libother.so", OWNER), imports=(ACCESSOR,))
+    program = runner(needed=("libgone.so", "libuser.so"), imports=())
+    world = load_set(program, user, OTHER, owner(), missing=("libgone.so",))
+    reason = "libgone.so not found, and it may bring the owner before what its imports of the caller stream get"
+    assert checks(check(world, STREAM_ONLY)) == [("lib/libuser.so", Outcome.UNKNOWN, reason)]
+    behind = runner(needed=("libuser.so", "libother.so", "libgone.so"), imports=())
+    only_finding(check(load_set(behind, user, OTHER, owner(), missing=("libgone.so",)), STREAM_ONLY))
+    only_finding(check(world, replace(STREAM_ONLY, external=("libgone.so",))))
+
+
 def test_does_not_pass_when_a_file_in_the_scope_cannot_be_seen() -> None:
     blind = image("lib/libblind.so", soname="libblind.so", unseen="its symbols cannot be counted")
     world = load_set(runner(needed=("libblind.so", OWNER)), blind, owner())
