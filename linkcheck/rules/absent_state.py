@@ -4,6 +4,8 @@
 
 For every state of the policy, in the process of a program: each import of the state's symbols, in the scope in which
 ld.so would look it up. Where there is no definition in that scope the state is absent for the file that imports it.
+A weak import may stay without one: the file can ask for its address, which is 0 then, and go on. It counts where a
+`[[role]]` demands that import of the file, and where a program has an address of its own for it, so that it cannot ask.
 
 Where ExecuTorch programs (.pte) are among the inputs: that some process there registers every backend that a program
 calls. A backend registers itself, by a static initializer that calls `register_backend` with the backend's id. So some
@@ -12,6 +14,7 @@ file of the process must import or define `register_backend`, and have the id am
 ## Why it matters
 
 Zero copies hurt as much as two: the program does not start, or the library cannot be opened, with "undefined symbol".
+Or nothing is said at all: a file that imports weakly does without the state that it is there to share.
 A backend that nobody registers is not missed by any linker: a method that calls it fails to load on the device.
 
 ## Bad
@@ -36,6 +39,8 @@ $ linkcheck verify runner --dlopen libdelegate.so --select LC402
 * The library was linked without the owner (shared libraries may have undefined symbols; `-Wl,-z,defs` forbids it): link
   it.
 * The owner is loaded, but only for another dlopened library (RTLD_LOCAL): link it to each library that uses it.
+* The import is weak, so that neither the linker nor ld.so misses the owner: declare it without
+  `__attribute__((weak))`, or link the owner all the same.
 * The backend is in a static archive, and the linker took nothing of it because nothing refers to it: link it with
   `--whole-archive`.
 * The backend's library is not linked because nothing refers to it (`--as-needed`), or the program opens it: link it
@@ -43,8 +48,8 @@ $ linkcheck verify runner --dlopen libdelegate.so --select LC402
 
 ## Options
 
-`[[state]]` in the policy; `--dlopen-global PATH` where the program opens the owner with RTLD_GLOBAL; `--dlopen PATH`
-for a backend's library.
+`[[state]]` in the policy; `import` of a `[[role]]` for weak imports; `--dlopen-global PATH` where the program opens the
+owner with RTLD_GLOBAL; `--dlopen PATH` for a backend's library.
 
 ## What it cannot see
 
@@ -66,9 +71,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import BindingKind, Check, Location, Outcome, Severity, Verdict
-from linkcheck.rules.ownership import judge_copies, judge_copies_if_global, missing_libraries, owner_modules
+from linkcheck.policy.symbols import matching_imports
+from linkcheck.rules.ownership import (
+    judge_copies,
+    judge_copies_if_global,
+    missing_libraries,
+    owner_modules,
+    roles_of,
+)
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, link_remedy, listed, shown
+from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, demanded_by, link_remedy, listed, shown
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
@@ -76,7 +88,7 @@ if TYPE_CHECKING:
 
     from linkcheck.loader.state import Judgement
     from linkcheck.model import Binding, LoadSet, RuleResult, Unresolved
-    from linkcheck.policy.settings import Settings, State
+    from linkcheck.policy.settings import Role, Settings, State
     from linkcheck.rules.rule import Bundle
 
 META = RuleMeta("LC402", "absent-state", "files of a program import a state that none defines", Severity.ERROR, "0.1")
@@ -91,19 +103,40 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             yield from _judge(load_set, state, settings)
 
 
-def _list_imports(judgement: Judgement) -> list[Binding]:
-    """The uses that a definition must be there for."""
-    return [b for b in judgement.bindings if b.kind is BindingKind.IMPORT and (b.slot or not b.weak)]
+class _Needs:
+    """Which imports a definition must be there for."""
 
+    def __init__(self, load_set: LoadSet, settings: Settings) -> None:
+        self._load_set = load_set
+        self._settings = settings
 
-def _list_unbound(judgement: Judgement) -> list[Binding]:
-    return [b for b in _list_imports(judgement) if b.provider is None]
+    def list_imports(self, judgement: Judgement) -> list[Binding]:
+        """Those that must not stay unbound."""
+        return [b for b in judgement.bindings if b.kind is BindingKind.IMPORT and self._must_be_bound(b)]
+
+    def list_unbound(self, judgement: Judgement) -> list[Binding]:
+        return [b for b in self.list_imports(judgement) if b.provider is None]
+
+    def find_role(self, binding: Binding) -> Role | None:
+        """The role that demands the import of its file, if any."""
+        table = self._load_set.modules[binding.module].image.symbols
+        for role in roles_of(binding.module, self._load_set, self._settings):
+            for spec in role.import_:
+                if any(symbol.name == binding.symbol for symbol in matching_imports(table, spec)):
+                    return role
+        return None
+
+    def _must_be_bound(self, binding: Binding) -> bool:
+        if binding.slot or not binding.weak:
+            return True
+        return binding.provider is None and self.find_role(binding) is not None
 
 
 def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[RuleResult]:
     judgement = judge_copies(state, load_set, settings)
-    imports = _list_imports(judgement)
-    unbound = _list_unbound(judgement)
+    needs = _Needs(load_set, settings)
+    imports = needs.list_imports(judgement)
+    unbound = needs.list_unbound(judgement)
     subject = load_set.root.path
     if not imports:
         return
@@ -125,7 +158,7 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
             yield Check(META.code, subject, Outcome.UNKNOWN, judgement.reason)
         return
     unbound = [b for b in unbound if b.module not in rivals]
-    widest = _list_unbound(judge_copies_if_global(state, load_set, settings))
+    widest = needs.list_unbound(judge_copies_if_global(state, load_set, settings))
     certain = {(b.module, b.symbol) for b in widest}
     for index in dict.fromkeys(b.module for b in unbound):
         path = load_set.modules[index].image.path
@@ -135,20 +168,29 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
             reason = f"it imports {what}; whether a definition in a file that was opened serves, hangs on "
             yield Check(META.code, path, Outcome.UNKNOWN, reason + SCOPE_OF_OPENED)
             continue
+        # ld.so ends at the first that is not weak; what is said of the others would never come about.
+        absent = [b for b in absent if not b.weak] or absent
         symbols = [b.symbol for b in absent]
-        slots = all(b.slot for b in absent)
-        end = (
-            "a call of it ends at address 0, and no test sees that, for the program has an address of its own for it"
-            if slots
-            else "it ends in an undefined symbol"
-        )
         yield META.finding(
             f"{path} imports {shown(symbols, settings)} of the {state.name}, and no file that ld.so would look into "
-            f"for it defines that (loaded as {chain_text(load_set, index)}): {end}.",
+            f"for it defines that (loaded as {chain_text(load_set, index)}): {_tell_end(absent, needs)}.",
             link_remedy(state),
             Location(path, symbols[0]),
             evidence={"state": state.name, "symbols": list(symbols)},
         )
+
+
+def _tell_end(absent: list[Binding], needs: _Needs) -> str:
+    """What comes of `absent`, imports of one file that are all weak or all not."""
+    if not absent[0].weak:
+        return "it ends in an undefined symbol"
+    if all(b.slot for b in absent):
+        return "a call of it ends at address 0, and no test sees that, for the program has an address of its own for it"
+    role = next((role for b in absent if not b.slot and (role := needs.find_role(b)) is not None), None)
+    demand = "" if role is None else f", {demanded_by(role)}"
+    return (
+        f"the import is weak, so ld.so says nothing and its address is 0, but the file has to share the state{demand}"
+    )
 
 
 def check_bundle(bundle: Bundle, settings: Settings) -> Iterator[RuleResult]:

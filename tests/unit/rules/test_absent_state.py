@@ -55,7 +55,7 @@ def test_finds_a_weak_function_whose_absence_a_program_cannot_see() -> None:
     weak = replace(symbol(ACCESSOR, defined=False), binding=SymbolBinding.WEAK)
     for entry in (weak, replace(weak, value=0x401000)):
         program = replace(runner(needed=()), kind=FileKind.EXECUTABLE, symbols=ListedSymbols((entry,)))
-        found = findings(check(load_set(program), STREAM_ONLY))
+        found = findings(check(load_set(program), replace(STREAM_ONLY, roles=())))
         assert [("address 0" in f.message, f.primary.path) for f in found] == [(True, "bin/runner")] * bool(entry.value)
 
 
