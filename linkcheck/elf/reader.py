@@ -16,6 +16,7 @@ from linkcheck.elf.dynamic import (
     DT_FLAGS,
     DT_FLAGS_1,
     DT_NEEDED,
+    DT_RELR,
     DT_RPATH,
     DT_RUNPATH,
     DT_SONAME,
@@ -230,6 +231,7 @@ def _describe_dynamic(file: BoundedFile, header: Header, dynamic: DynamicSection
         inode=file.stamp.inode,
         os_abi=header.os_abi,
         abi_version=header.abi_version,
+        packed_relocations=DT_RELR in values,
     )
 
 

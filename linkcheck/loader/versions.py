@@ -1,6 +1,6 @@
 """Versions that files want of each other and do not get: where ld.so refuses to start; it binds no symbol.
 
-Source: glibc elf/dl-version.c (_dl_check_map_versions, match_symbol, find_needed).
+Source: glibc elf/dl-version.c (_dl_check_map_versions, match_symbol, find_needed; since 2.36 with DT_RELR).
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ from linkcheck.model import Libc
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
-    from linkcheck.model import LoadSet
+    from linkcheck.model import Image, LoadSet
+
+
+#: What a file with DT_RELR has to name among its versions, so that a glibc that does not know DT_RELR refuses it.
+MARK_OF_RELR = "GLIBC_ABI_DT_RELR"
 
 
 class VersionFault(Value):
@@ -34,6 +38,11 @@ class VersionReport(Value):
     uninformed: tuple[VersionFault, ...] = ()
     #: Nothing that was found is known by the name, but a library that was not found may bring what is.
     unplaced: tuple[VersionFault, ...] = ()
+    #: Modules with DT_RELR and version needs, of which none is MARK_OF_RELR, though they need the C library: ld.so ends
+    #: its start, or the dlopen, for these, too.
+    unmarked: tuple[int, ...] = ()
+    #: Modules with DT_RELR in a process whose glibc is too old for it: it leaves the addresses in them as they are.
+    unrelocated: tuple[int, ...] = ()
     #: How many times a file's wants were compared with a library that is there.
     compared: int = 0
 
@@ -68,7 +77,35 @@ def compare_versions(load_set: LoadSet) -> VersionReport:
                     unplaced.append(fault)
                 else:
                     (uninformed if definitions == () else refused).append(fault)
-    return VersionReport(tuple(refused), tuple(uninformed), tuple(unplaced), compared)
+    unmarked, unrelocated = _list_unmarked(load_set)
+    return VersionReport(
+        tuple(refused), tuple(uninformed), tuple(unplaced), tuple(unmarked), tuple(unrelocated), compared
+    )
+
+
+def _list_unmarked(load_set: LoadSet) -> tuple[list[int], list[int]]:
+    """VersionReport.unmarked and VersionReport.unrelocated."""
+    packed = [index for index, module in enumerate(load_set.modules) if module.image.packed_relocations]
+    if not packed:
+        return [], []
+    libc = next((module.image for module in load_set.modules if module.image.name.startswith("libc.so.")), None)
+    if libc is None or not any(one.name.startswith("GLIBC_") for one in libc.version_definitions):
+        return [], []
+    marked = [index for index in packed if _wants_mark(load_set.modules[index].image)]
+    if not any(one.name == MARK_OF_RELR for one in libc.version_definitions):
+        return [], [index for index in packed if index not in marked]
+    unmarked = [
+        index
+        for index in packed
+        if index not in marked
+        and (image := load_set.modules[index].image).version_needs
+        and any(needed.startswith("libc.so.") for needed in image.needed)
+    ]
+    return unmarked, []
+
+
+def _wants_mark(image: Image) -> bool:
+    return any(version.name == MARK_OF_RELR for need in image.version_needs for version in need.versions)
 
 
 def list_names(load_set: LoadSet) -> list[set[str]]:

@@ -88,6 +88,8 @@ class Image(Value):
     #: EI_OSABI and EI_ABIVERSION of e_ident (gABI, "ELF Identification").
     os_abi: int = 0
     abi_version: int = 0
+    #: DT_RELR: it has packed relative relocations.
+    packed_relocations: bool = False
 
     @property
     def is_executable(self) -> bool:

@@ -5,6 +5,9 @@
 Every version that a file of the load set names for one of its libraries (DT_VERNEED): the library that ld.so loads
 under that name has to define it (DT_VERDEF), unless the need is weak.
 
+A file with packed relative relocations (DT_RELR) that needs the C library and names versions has to name the version
+GLIBC_ABI_DT_RELR, too: glibc 2.36 and newer refuse it otherwise.
+
 A version of a library that nothing in the process is known as ends the start in an assertion of ld.so.
 
 A library that defines no versions at all is another build of the one that the file was linked with. ld.so says `no
@@ -45,6 +48,7 @@ $ linkcheck verify main --select LC305
 * Built against a newer C library or libstdc++ than the target machine has: build on the oldest system to be supported.
 * An older copy of the library is found first (`linkcheck tree` shows why): remove it, or the search path to it.
 * A bundled libstdc++ or libgcc_s: leave it to the system.
+* lld's `--pack-dyn-relocs=relr` adds no GLIBC_ABI_DT_RELR: link with `-z pack-relative-relocs` in its place.
 
 ## Options
 
@@ -54,19 +58,20 @@ $ linkcheck verify main --select LC305
 
 A need for a library that was not found is `unknown`, and not asked for when the policy declares it external. Whether a
 library defines a symbol in a version that it has is LC304's question. Whether a symbol that is wanted in a version is
-looked up at all in the library without versions, or found before it. musl's loader compares no versions, so the rule
-does not apply to its programs.
+looked up at all in the library without versions, or found before it. A glibc before 2.36 knows no DT_RELR, and leaves
+the addresses of a file that does not name GLIBC_ABI_DT_RELR as they are: `unknown`. Some systems have patched glibc to
+take such files. musl's loader compares no versions, so the rule does not apply to its programs.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.loader.versions import compare_versions
+from linkcheck.loader.versions import MARK_OF_RELR, compare_versions
 from linkcheck.model import Check, Finding, Libc, Location, Outcome, Severity
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import chain_text, listed
+from linkcheck.rules.wording import chain_text, listed, loaded_text
 from linkcheck.text import unique
 
 if TYPE_CHECKING:
@@ -92,7 +97,14 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
         yield _uninformed(load_set, fault)
     for fault in report.refused:
         yield _refused(load_set, fault)
-    if report.refused:
+    for index in report.unmarked:
+        yield _unmarked(load_set, index)
+    for index in report.unrelocated:
+        reason = (
+            f"it has DT_RELR, and a glibc without {MARK_OF_RELR} (before 2.36) leaves the addresses in it as they are"
+        )
+        yield Check(META.code, load_set.modules[index].image.path, Outcome.UNKNOWN, reason)
+    if report.refused or report.unmarked:
         return
     if missing_names := unique(unresolved.needed for unresolved in missing_libraries(load_set, settings)):
         wanted = {need.library for module in load_set.modules for need in module.image.version_needs}
@@ -107,7 +119,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
             return
     if not report.compared:
         yield Check(META.code, subject, Outcome.NOT_APPLICABLE, "no file needs a version of a library")
-    elif not report.uninformed:
+    elif not (report.uninformed or report.unrelocated):
         yield Check(META.code, subject, Outcome.PASS, "every library has the versions that are needed of it")
 
 
@@ -131,6 +143,19 @@ def _refused(load_set: LoadSet, fault: VersionFault) -> Finding:
             f"with, or ship one that defines {missing} where it is found before {provider.path}."
         )
     return _finding(load_set, fault, META.severity, message, remedy)
+
+
+def _unmarked(load_set: LoadSet, index: int) -> Finding:
+    image = load_set.modules[index].image
+    return META.finding(
+        f"{image.path}{loaded_text(load_set, index)} has packed relative relocations (DT_RELR) and does not name the "
+        f"version {MARK_OF_RELR} of the C library: glibc 2.36 and newer refuse it "
+        f'("DT_RELR without {MARK_OF_RELR} dependency"), and older ones do not relocate it.',
+        "Link it with `-Wl,-z,pack-relative-relocs`, which names the version, in place of lld's "
+        "`--pack-dyn-relocs=relr`; or without packed relocations.",
+        Location(image.path, MARK_OF_RELR),
+        evidence={"missing": [MARK_OF_RELR]},
+    )
 
 
 def _uninformed(load_set: LoadSet, fault: VersionFault) -> Finding:

@@ -125,6 +125,70 @@ def test_a_weak_import_wants_its_version_all_the_same(shop: Workshop) -> None:
     assert bool(compare_versions(loaded(program)).refused) is not need.versions[0].weak
 
 
+#: With relative relocations, and a function of the C library in a version.
+PACKED = "static int v; int *p = &v, *q[4] = {&v, &v, &v, &v}; int puts(const char *); void *f = puts;"
+PACK = "-Wl,-z,pack-relative-relocs"
+
+
+def make_packed(shop: Workshop, *, library: bool, libc: bool = True) -> tuple[Path, Path]:
+    """The file with packed relocations, and the program to start; skips where the linker or the loader knows none."""
+    more = (PACK, "-lc") if libc else (PACK,)
+    source = PACKED if libc else PACKED.partition(" int puts")[0]
+    if library:
+        packed = shop.library("libpacked.so", soname="libpacked.so", source=source, flags=more)
+        program = shop.executable("main", flags=("-pie", "-lc", str(packed)), runpath="$ORIGIN")
+    else:
+        packed = program = shop.executable("main", source=source + START, flags=("-pie", *more))
+    if not read_image(str(packed)).packed_relocations:
+        pytest.skip("this linker packs no relative relocations")
+    if compare_versions(loaded(program)).unrelocated or start(program)[0] != 0:
+        pytest.skip("this glibc knows no DT_RELR")
+    return packed, program
+
+
+def forget_mark(path: Path) -> None:
+    """Let the need for GLIBC_ABI_DT_RELR name another version of the C library: lld never makes one."""
+    with path.open("r+b") as file:
+        section = ELFFile(file).get_section_by_name(".gnu.version_r")
+        ((need, auxiliaries),) = [(need, list(versions)) for need, versions in section.iter_versions()]
+        assert need.name == "libc.so.6"
+        other = next(one for one in auxiliaries if one.name != "GLIBC_ABI_DT_RELR")
+        at = section["sh_offset"] + need["vn_aux"]
+        for one in auxiliaries:
+            if one.name == "GLIBC_ABI_DT_RELR":
+                file.seek(at)
+                file.write(struct.pack("<I", other["vna_hash"]))
+                file.seek(at + 8)
+                file.write(struct.pack("<I", other["vna_name"]))
+            at += one["vna_next"]
+
+
+@pytest.mark.parametrize("library", [False, True], ids=["program", "library"])
+def test_packed_relocations_have_to_be_named_among_the_versions(shop: Workshop, library: bool) -> None:
+    packed, program = make_packed(shop, library=library)
+    report = compare_versions(loaded(program))
+    assert (report.refused, report.unmarked) == ((), ())
+    assert [one.outcome for one in judge(program) if isinstance(one, Check)] == [Outcome.PASS]
+    forget_mark(packed)
+    status, message = start(program)
+    assert status != 0
+    assert f"{packed}: DT_RELR without GLIBC_ABI_DT_RELR dependency" in message
+    load_set = loaded(program)
+    report = compare_versions(load_set)
+    assert report.refused == ()
+    assert [load_set.modules[index].image.path for index in report.unmarked] == [str(packed)]
+    (finding,) = judge(program)
+    assert isinstance(finding, Finding)
+    assert (finding.severity, finding.primary.path) == (Severity.ERROR, str(packed))
+
+
+def test_packed_relocations_of_a_file_that_names_no_version_pass(shop: Workshop) -> None:
+    _, program = make_packed(shop, library=True, libc=False)
+    assert start(program) == (0, "")
+    report = compare_versions(loaded(program))
+    assert (report.refused, report.unmarked) == ((), ())
+
+
 def forget_needed(program: Path, name: str) -> None:
     """Overwrite the tag of a DT_NEEDED, as a tool that removes one and leaves DT_VERNEED does."""
     with program.open("r+b") as file:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from linkcheck.model import FileKind, Image, Libc, Outcome, Severity, SymbolVersion, VersionNeed
 from linkcheck.rules.unsatisfied_version import check
-from tests.unit.rules.worlds import checks, image, load_set, only_finding, small_policy
+from tests.unit.rules.worlds import checks, image, load_set, only_finding, outcomes, small_policy
 
 POLICY = small_policy()
 
@@ -53,6 +53,26 @@ def test_warns_of_a_library_without_versions_and_only_mentions_one_that_needs_so
 def test_finds_a_library_that_nothing_is_loaded_as() -> None:
     finding = only_finding(check(load_set(app("T_1", needed="libother.so"), image("lib/libother.so")), POLICY))
     assert (finding.severity, finding.evidence["library"]) == (Severity.ERROR, "libtable.so")
+
+
+def test_a_file_with_packed_relocations_has_to_say_so() -> None:
+    """glibc refuses it otherwise; one that is too old for them leaves its addresses as they are."""
+
+    def judge(*wanted: str, offered: tuple[str, ...], libc: Libc = Libc.GLIBC) -> list[Outcome]:
+        needs = (VersionNeed("libc.so.6", tuple(map(SymbolVersion, wanted))),) if wanted else ()
+        program = image("bin/app", kind=FileKind.PIE, needed=("libc.so.6",))
+        program = replace(program, version_needs=needs, packed_relocations=True)
+        library = image("lib/libc.so.6", soname="libc.so.6")
+        library = replace(library, version_definitions=tuple(map(SymbolVersion, offered)))
+        return outcomes(check(replace(load_set(program, library), libc=libc), POLICY))
+
+    new, old = ("GLIBC_2.2.5", "GLIBC_ABI_DT_RELR"), ("GLIBC_2.2.5",)
+    assert judge("GLIBC_2.2.5", offered=new) == [Outcome.FINDING]
+    assert judge("GLIBC_2.2.5", "GLIBC_ABI_DT_RELR", offered=new) == [Outcome.PASS]
+    assert judge(offered=new) == [Outcome.NOT_APPLICABLE]  # ld.so asks only where versions are named
+    assert judge("GLIBC_2.2.5", offered=old) == [Outcome.UNKNOWN]
+    assert judge("GLIBC_ABI_DT_RELR", offered=old) == [Outcome.FINDING]  # as any version that is not there
+    assert judge("GLIBC_2.2.5", offered=new, libc=Libc.MUSL) == [Outcome.NOT_APPLICABLE]
 
 
 def test_asks_nothing_for_musl() -> None:
