@@ -53,6 +53,10 @@ owner with RTLD_GLOBAL; `--dlopen PATH` for a backend's library.
 
 ## What it cannot see
 
+Binding is taken as with RTLD_NOW, `-z now` or LD_BIND_NOW: all that a dlopen brings is bound when it ends. A function
+that is bound lazily is looked up at its first call, and may then find what was opened with RTLD_GLOBAL in between; the
+finding says so, with confidence medium.
+
 A library that is judged on its own, without its program: what the program provides is not known there. What an
 unresolved library would define, for the files whose search it would be in, or a library behind a filter (DT_FILTER,
 DT_AUXILIARY), or a file whose symbol table cannot be seen: then the answer is `unknown`. So it is where only a library
@@ -70,8 +74,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import BindingKind, Check, Location, Outcome, Severity, Verdict
+from linkcheck.model import BindingKind, Check, Confidence, Location, Outcome, Severity, Verdict
 from linkcheck.policy.symbols import matching_imports
+from linkcheck.rules.late_definition import tell_late_definition
 from linkcheck.rules.ownership import (
     judge_copies,
     judge_copies_if_global,
@@ -81,6 +86,7 @@ from linkcheck.rules.ownership import (
 )
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, demanded_by, link_remedy, listed, shown
+from linkcheck.text import unique
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
@@ -171,12 +177,15 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
         # ld.so ends at the first that is not weak; what is said of the others would never come about.
         absent = [b for b in absent if not b.weak] or absent
         symbols = [b.symbol for b in absent]
+        # Whoever declares it weak asks for its address, which is bound at once.
+        late = "" if absent[0].weak else tell_late_definition(load_set, index, unique(symbols))
         yield META.finding(
             f"{path} imports {shown(symbols, settings)} of the {state.name}, and no file that ld.so would look into "
-            f"for it defines that (loaded as {chain_text(load_set, index)}): {_tell_end(absent, needs)}.",
+            f"for it defines that (loaded as {chain_text(load_set, index)}): {_tell_end(absent, needs)}.{late}",
             link_remedy(state),
             Location(path, symbols[0]),
             evidence={"state": state.name, "symbols": list(symbols)},
+            confidence=Confidence.MEDIUM if late else Confidence.HIGH,
         )
 
 

@@ -71,6 +71,10 @@ they are excused only where the file, or the library that loads it, defines what
 
 ## What it cannot see
 
+Binding is taken as with RTLD_NOW, `-z now` or LD_BIND_NOW: all that a dlopen brings is bound when it ends. A function
+that is bound lazily is looked up at its first call, and may then find what was opened with RTLD_GLOBAL in between; the
+finding says so, with confidence medium.
+
 Symbols that are looked up with dlsym. Whether a program calls what it imports. Whether a thread-local import gets an
 ordinary definition, at which ld.so ends the process. Whether the static thread-local storage lasts for all that is
 opened. What the C library and the compiler's runtime import from each other,
@@ -87,6 +91,7 @@ from linkcheck.loader.undefined import DefinitionFinder, count_asked
 from linkcheck.loader.versions import compare_versions
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
 from linkcheck.rules.kept import memory_of_run
+from linkcheck.rules.late_definition import tell_late_definition
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import MOST_IN_EVIDENCE, chain_text, counted, listed
@@ -203,11 +208,13 @@ class _Judge:
     def _missing_in_program(self, index: int, demands: Sequence[Demand]) -> Finding:
         image = self.load_set.modules[index].image
         what = _it(len(demands))
+        late = tell_late_definition(self.load_set, index, [name for name, _, _ in demands])
         message = (
             f"{image.path} imports {_name(demands)}, and no file in which ld.so would look for {what} defines {what}"
-            f"{self._chain(index)}: it ends in an undefined symbol, at once or at the first call."
+            f"{self._chain(index)}: it ends in an undefined symbol, at once or at the first call.{late}"
         )
-        return self._finding(index, demands, message, Severity.ERROR, Confidence.HIGH)
+        confidence = Confidence.MEDIUM if late else Confidence.HIGH
+        return self._finding(index, demands, message, Severity.ERROR, confidence)
 
     def _missing_in_library(self, index: int, demands: Sequence[Demand], *, hosted: bool) -> Finding:
         image = self.load_set.modules[index].image

@@ -49,10 +49,11 @@ $ linkcheck verify runner
 ## What it cannot see
 
 Whether the kernel may execute the program and its loader: a file without its x bit, or on a file system mounted
-noexec, does not start. Libraries that the program opens by name with dlopen, unless they are declared (`--dlopen`,
-`[[dlopen]]`, dlopen metadata). A file that is to be opened or preloaded by its path is not searched for, and LC101 says
-what is wrong with it; to LC303, LC304 and LC401 to LC403 it is missing all the same. When the searches of one process
-look into more than 262,144 directories they are given up: what was not found by then is `unknown`, not missing.
+noexec, does not start. Whether the processor has the x86 ISA level that a file asks for (LC102). Libraries that the
+program opens by name with dlopen, unless they are declared (`--dlopen`, `[[dlopen]]`, dlopen metadata). A file that is
+to be opened or preloaded by its path is not searched for, and LC101 says what is wrong with it; to LC303, LC304 and
+LC401 to LC403 it is missing all the same. When the searches of one process look into more than 262,144 directories they
+are given up: what was not found by then is `unknown`, not missing.
 """
 
 from __future__ import annotations

@@ -47,7 +47,9 @@ $ linkcheck prebuilt libextension_cuda.so
 ## What it cannot see
 
 Variants of one machine that share the three numbers: the float ABI of Arm and RISC-V, the two ABIs of 64-bit POWER,
-instruction-set levels such as x86-64-v3, and the C library. Many files for other systems bear EI_OSABI SYSV, too.
+and the C library. Instruction-set levels such as x86-64-v3: ld.so refuses a file whose GNU property says that it needs
+one that the processor lacks ("CPU ISA level is lower than required"), and nobody knows here on which processor it will
+run. Many files for other systems bear EI_OSABI SYSV, too.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection
 
 from linkcheck.elf.reader import read_image
 from linkcheck.loader.load import load
@@ -150,6 +151,7 @@ def forget_mark(path: Path) -> None:
     """Let the need for GLIBC_ABI_DT_RELR name another version of the C library: lld never makes one."""
     with path.open("r+b") as file:
         section = ELFFile(file).get_section_by_name(".gnu.version_r")
+        assert isinstance(section, GNUVerNeedSection)
         ((need, auxiliaries),) = [(need, list(versions)) for need, versions in section.iter_versions()]
         assert need.name == "libc.so.6"
         other = next(one for one in auxiliaries if one.name != "GLIBC_ABI_DT_RELR")
