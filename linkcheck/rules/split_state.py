@@ -67,12 +67,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.scope import describe_filters
+from linkcheck.loader.state import merges_everywhere
 from linkcheck.model import (
     BindingKind,
     Check,
     Confidence,
     Finding,
-    Libc,
     Location,
     Outcome,
     Severity,
@@ -139,7 +139,7 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     if judgement.doubt:
         return Check(META.code, subject, Outcome.UNKNOWN, judgement.doubt)
     if others:
-        for_good = strengths == {SymbolBinding.GNU_UNIQUE} and load_set.libc is Libc.GLIBC
+        for_good = merges_everywhere(load_set, (holder, *others), names)
         return _merged(load_set, state, holder, others, for_good=for_good)
     what = "one copy" if is_owner(load_set.modules[holder].image, state, load_set) else "the only copy in sight"
     return Check(META.code, subject, Outcome.PASS, f"{what} of the {state.name}: {_path(load_set, holder)}")
