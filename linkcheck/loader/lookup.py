@@ -270,7 +270,9 @@ class Finder:
 
     def _is_contested(self, name: str) -> bool:
         definitions = [found for index in range(len(self._modules)) if (found := self._definitions(index, name))]
-        return len(definitions) > 1 and any(s.binding == SymbolBinding.GNU_UNIQUE for found in definitions for s in found)
+        return len(definitions) > 1 and any(
+            s.binding == SymbolBinding.GNU_UNIQUE for found in definitions for s in found
+        )
 
     @staticmethod
     def _list_contested(tables: Sequence[Mapping[str, Sequence[Symbol]]]) -> frozenset[str]:

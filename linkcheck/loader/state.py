@@ -95,7 +95,7 @@ def _count(found: Collection[Binding]) -> Verdict:
 def _find_doubt(load_set: LoadSet, corrected: Redirections) -> str:
     unclear = (load_set.modules[index].image.path for index in corrected.unclear)
     lines = [f"{path}: its relocations cannot be read as a whole, so its uses may stay inside it" for path in unclear]
-    return "; ".join(lines) or _several_versions(load_set, corrected.bindings)
+    return "; ".join(lines) or corrected.doubt or _several_versions(load_set, corrected.bindings)
 
 
 def _several_versions(load_set: LoadSet, found: Collection[Binding]) -> str:
@@ -137,6 +137,8 @@ class Redirections(Value):
     fixed: tuple[int, ...] = ()
     #: Modules whose relocations cannot be told; their bindings are as the symbol tables say.
     unclear: tuple[int, ...] = ()
+    #: Why uses that are all bound to one file may reach several variables, or empty.
+    doubt: str = ""
 
 
 def correct_bindings(load_set: LoadSet, found: Sequence[Binding]) -> Redirections:

@@ -86,7 +86,7 @@ def write_source(number: int, function: str, object_: str) -> str:
     elif object_ in UNIQUE:
         visibility = ".protected var\\n" if object_ == "unique-protected" else ""
         lines.append('extern int var, direct __attribute__((visibility("hidden"))); __asm__(".pushsection .data\\n')
-        lines[-1] += f'.globl var\\n.type var, @gnu_unique_object\\n.size var, 4\\n{visibility}'
+        lines[-1] += f".globl var\\n.type var, @gnu_unique_object\\n.size var, 4\\n{visibility}"
         lines[-1] += f'.globl direct\\n.hidden direct\\nvar: direct: .long {number}\\n.popsection");'
     elif object_ != "none":
         lines.append(f"{attribute.get(object_, '')}int var = {number};")
