@@ -119,7 +119,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("linker", LINKERS)
-@pytest.mark.parametrize("flags", [("-O0",), ("-O1", "-fno-inline"), ("-O2", "-fno-inline", "-fno-plt")], ids=str)
+@pytest.mark.parametrize("flags", [("-O0",), ("-O2", "-fno-inline", "-fno-plt")], ids=str)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_function_with_a_variable_that_ld_so_merges(
     yard: Yard, function: str, flags: tuple[str, ...], linker: str
