@@ -33,8 +33,10 @@ FUNCTIONS = {
     "by a constant": ("static int v; static int *const c[] = {&v}; int *const *f(void) { return c; }", True),
     "calls an exported one": ("void g(void) {} int f(void) { g(); return 1; }", False),
     "calls a static one": (
-        "static int v; __attribute__((noinline)) static int *g(int n) { return n ? &v : 0; }\n"
-        + "int *f(int n) { return g(n + 1) + 1; }",
+        (
+            "static int v; __attribute__((noinline)) static int *g(int n) { return n ? &v : 0; }"
+            "int *f(int n) { return g(n + 1) + 1; }"
+        ),
         None,
     ),
     "without a size": ('__asm__(".globl f\\n.type f, @function\\nf: ret\\n");', None),
