@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from linkcheck.elf.bounded_file import BoundedFile
     from linkcheck.elf.header import Header
+    from linkcheck.model import Symbol
 
 
 def list_symtab_names(file: BoundedFile, header: Header, names: Collection[str]) -> tuple[str, ...]:
@@ -39,7 +40,18 @@ def list_symtab_names(file: BoundedFile, header: Header, names: Collection[str])
     wanted = {encoded for name in names if (encoded := encode_name(name))}
     try:
         tables = _find_tables(file, header)
-        return () if tables is None else tuple(sorted(set(_find_definitions(file, header, *tables, wanted))))
+        return () if tables is None else _sorted_names(_find_definitions(file, header, *tables, wanted))
+    except MalformedElfError:
+        return ()
+
+
+def list_symtab_definitions(file: BoundedFile, header: Header, name: str) -> tuple[Symbol, ...]:
+    """The definitions of `name` in `.symtab`, in table order; () where list_symtab_names gives that."""
+    encoded = encode_name(name)
+    try:
+        tables = _find_tables(file, header)
+        wanted = () if encoded is None else (encoded,)
+        return () if tables is None else tuple(_find_definitions(file, header, *tables, wanted))
     except MalformedElfError:
         return ()
 
@@ -61,9 +73,13 @@ def list_symtab_names_with(file: BoundedFile, header: Header, parts: Collection[
                 found.add(name)
                 if len(found) > MAX_DEEP_CANDIDATES:
                     return ()
-        return tuple(sorted(set(_find_definitions(file, header, *tables, found))))
+        return _sorted_names(_find_definitions(file, header, *tables, found))
     except MalformedElfError:
         return ()
+
+
+def _sorted_names(symbols: Iterator[Symbol]) -> tuple[str, ...]:
+    return tuple(sorted({symbol.name for symbol in symbols}))
 
 
 class SymtabNames:
@@ -138,7 +154,7 @@ def _find_tables(file: BoundedFile, header: Header) -> tuple[Span, Span] | None:
 
 def _find_definitions(
     file: BoundedFile, header: Header, entries: Span, names: Span, wanted: Collection[bytes]
-) -> Iterator[str]:
+) -> Iterator[Symbol]:
     places = _find_places(file, names, wanted)
     layout = header.layout
     size = layout.symbol.size
@@ -158,7 +174,7 @@ def _find_definitions(
                     matches += 1
                     if matches > MAX_DEEP_MATCHES:
                         raise file.malformed(f".symtab has more than {MAX_DEEP_MATCHES} definitions of these names")
-                    yield symbol.name
+                    yield symbol
 
 
 def _find_places(file: BoundedFile, names: Span, wanted: Collection[bytes]) -> dict[int, bytes]:

@@ -38,9 +38,13 @@ PT_INTERP = 3
 PT_NOTE = 4
 PT_TLS = 7
 PT_GNU_STACK = 0x6474E551
+PT_GNU_RELRO = 0x6474E552
 PF_X = 1
+PF_W = 2
 #: PT_GNU_EH_FRAME and PT_GNU_PROPERTY are kept only because they say where something begins (count.py).
-_FOLLOWED_TYPES = frozenset({PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_TLS, PT_GNU_STACK, 0x6474E550, 0x6474E553})
+_FOLLOWED_TYPES = frozenset(
+    {PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_TLS, PT_GNU_STACK, PT_GNU_RELRO, 0x6474E550, 0x6474E553}
+)
 #: e_phnum of a file whose real count stands in a section header, where neither ld.so nor Linux looks.
 _PN_XNUM = 0xFFFF
 

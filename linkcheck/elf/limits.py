@@ -93,6 +93,9 @@ MAX_HASHES_KEPT = 1 << 14
 #: Bounds count.py and relocations.py.
 MAX_RELOCATION_BYTES = 16 << 20
 
+#: Bytes of code that are gone through for what one function reaches. Bounds direct_data.py.
+MAX_FUNCTION_SIZE = 1 << 16
+
 #: Bytes of .symtab and of its names that the look into .symtab goes through; 128 MiB are five million symbols. Bounds
 #: deep.py.
 MAX_SYMTAB_SIZE = 128 << 20

@@ -71,6 +71,10 @@ class StaticSymbols:
         """None of `names`: nothing is exported."""
         return ()
 
+    def reaches_own_data(self, function: str) -> bool | None:
+        """Not told: no other file's definition comes into question."""
+        return None
+
     def demands(self) -> tuple[Demand, ...]:
         """None: nobody binds anything."""
         return ()

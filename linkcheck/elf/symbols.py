@@ -223,6 +223,16 @@ class DynamicSymbols:
             found = find_references(file, self._entries.dynamic, frozenset(places))
         return None if found is None else unique(name for index, name in places.items() if index in found)
 
+    def reaches_own_data(self, function: str) -> bool | None:
+        """See model.SymbolTable.reaches_own_data. Nothing is kept: only what several files define is asked for."""
+        from linkcheck.elf.deep import list_symtab_definitions
+        from linkcheck.elf.direct_data import reaches_own_data
+
+        exported = self.exported(function)
+        with self._open() as file:
+            found = exported or list_symtab_definitions(file, self._entries.dynamic.header, function)
+            return reaches_own_data(file, self._entries.dynamic, found) if found else None
+
     def demands(self) -> tuple[Demand, ...] | None:
         """See model.SymbolTable.demands. Nothing is kept."""
         from linkcheck.elf.batch import list_demands

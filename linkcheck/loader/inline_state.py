@@ -2,7 +2,9 @@
 
 An inline function is compiled into every file that uses it, and each file may call its own. The static variables
 inside it are STB_GNU_UNIQUE all the same, as long as nothing hides them: ld.so lets one of them serve the whole
-process (glibc elf/dl-lookup.c do_lookup_unique). What reaches the function reaches that one.
+process (glibc elf/dl-lookup.c do_lookup_unique). What reaches the function reaches that one, unless the function hands
+out another variable, which each file has for itself: a static one of a hidden type, which `.symtab` names like the
+others, or one beside the function, which only its code shows.
 Source of the names: Itanium C++ ABI, "Scope Encoding" (`_ZZ <function> E <variable>`).
 """
 
@@ -17,7 +19,7 @@ from linkcheck.model import SymbolBinding
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from linkcheck.loader.state import Redirections
     from linkcheck.model import LoadSet
@@ -27,16 +29,48 @@ def lead_to_variables(load_set: LoadSet, corrected: Redirections) -> Redirection
     """`corrected` with the uses of each such function bound to the file that holds its variables, where one does.
 
     Only functions of which uses are bound to several files are asked for variables; each of these files has to export
-    the same ones as STB_GNU_UNIQUE. Raises what `bindings` raises.
+    the same ones as STB_GNU_UNIQUE, and have no further one in the function. Whether the function's code reaches other
+    variables is asked of each of these files; where it does, or that cannot be told, this is a doubt about the result.
+    Raises what `bindings` raises.
     """
-    holders = _find_holders(load_set, _find_variables(load_set, corrected))
+    variables = _find_variables(load_set, corrected)
+    holders = _find_holders(load_set, variables)
     if not holders:
         return corrected
+    doubts = (_find_doubt(load_set, function, sorted(variables[function])) for function in holders)
     led = (
         replace(b, provider=holders[b.symbol]) if b.provider is not None and b.symbol in holders else b
         for b in corrected.bindings
     )
-    return replace(corrected, bindings=tuple(led))
+    return replace(corrected, bindings=tuple(led), doubt=next((doubt for doubt in doubts if doubt), ""))
+
+
+def _find_doubt(load_set: LoadSet, function: str, variables: Sequence[tuple[int, str]]) -> str:
+    """Why the state behind `function` may be another variable than those that ld.so merges, or an empty text."""
+    for index in dict.fromkeys(index for index, _ in variables):
+        image = load_set.modules[index].image
+        reached = image.symbols.reaches_own_data(function)
+        if reached is not False:
+            names = ", ".join(dict.fromkeys(name for _, name in variables))
+            why = (
+                "also reaches data of its own file"
+                if reached
+                else "may reach data of its own file, for it cannot be seen"
+            )
+            return (
+                f"{image.path}: {function} {why}, while ld.so merges {names}: if these are the state, name them "
+                "instead of the function"
+            )
+    return ""
+
+
+def _has_further_variable(load_set: LoadSet, index: int, start: str) -> bool:
+    """Whether `.symtab` of the module names a variable of the function that no other file can share.
+
+    Names of variables begin with the length of the name; those of lambdas and of members of local classes do not.
+    """
+    names = load_set.modules[index].image.symbols.private_with((start,))
+    return any(name.startswith(start) and name[len(start) : len(start) + 1].isdigit() for name in names)
 
 
 def _find_variables(load_set: LoadSet, corrected: Redirections) -> dict[str, set[tuple[int, str]]]:
@@ -52,6 +86,8 @@ def _find_variables(load_set: LoadSet, corrected: Redirections) -> dict[str, set
         start = f"_ZZ{function.removeprefix('_Z')}E"
         names = {tuple(_with_prefix(unique[index], start)) for index in files}
         if len(names) == 1 and (variables := names.pop()):
+            if any(_has_further_variable(load_set, index, start) for index in files):
+                continue
             found[function] = {(index, name) for index in files for name in variables}
     return found
 

@@ -3,8 +3,10 @@
 `Finder` follows glibc; what musl does otherwise is in musl/lookup.py.
 Source: glibc elf/dl-lookup.c (check_match, do_lookup_x, do_lookup_unique, _dl_lookup_symbol_x).
 
-What the symbol tables do not tell is not here either, for it stands in the relocations (state.py): a library
-linked with -Bsymbolic-functions or compiled with -fno-semantic-interposition calls its own definition.
+A STB_GNU_UNIQUE definition becomes the process-wide one when a look-up ends at it, and ld.so looks up only what a
+relocation refers to: of such names the relocations are asked. What else the symbol tables do not tell is not here
+(state.py): a library linked with -Bsymbolic-functions or compiled with -fno-semantic-interposition calls its own
+definition.
 """
 
 from __future__ import annotations
@@ -124,8 +126,12 @@ class Finder:
             [self._read_exports(m) for m in self._modules] if whole else None
         )
         self._imported = [self._read_imports(m) for m in self._modules] if whole else None
-        #: Name of a STB_GNU_UNIQUE symbol -> the module whose definition all use, whatever their scope.
+        #: Name of a STB_GNU_UNIQUE symbol -> the module whose definition all get whose look-up ends at a unique one.
         self._unique: dict[str, int] = {}
+        #: The names among which the first look-up decides (_list_contested), once whole tables were gone through.
+        self._contested: frozenset[str] | None = None
+        #: Module, and the names that were asked about -> those that its relocations refer to; None: cannot be told.
+        self._referred: dict[tuple[int, frozenset[str]], frozenset[str] | None] = {}
         #: Name of an object that the executable holds as a copy -> the module it is copied from.
         self.copies: dict[str, int] = {}
 
@@ -152,7 +158,8 @@ class Finder:
         match = self._match(scope, symbol.name, version)
         provider, unversioned = None, False
         if match is not None:
-            provider = self._settle(*match)
+            keep = match[1].binding == SymbolBinding.GNU_UNIQUE and self._refers(scope.module, symbol.name)
+            provider = self._settle(*match, keep=keep)
             unversioned = self._lacks_versions(symbol, match[0])
         return Binding(
             scope.module,
@@ -179,19 +186,20 @@ class Finder:
 
     def _bind_definition(self, scope: Scope, symbol: Symbol) -> Binding:
         version = version_name(symbol)
-        provider: int | None = scope.module
         image = self._modules[scope.module].image
         if image.is_executable and image.symbols.copied((symbol.name,)):
             return self._bind_copy(scope, symbol, version)
-        unique = symbol.binding == SymbolBinding.GNU_UNIQUE
-        # In an executable, and in a library linked with -Bsymbolic, the linker has bound its own uses for good, and
-        # not even RTLD_DEEPBIND changes them; only for a unique symbol it leaves the choice to the loader. A
-        # protected symbol is never given away.
-        bound = image.is_executable or (image.symbolic and not unique) or symbol.visibility is Visibility.PROTECTED
-        if not bound:
-            provider = self._look_up(scope, symbol.name, version)
-        elif unique:
-            self._unique.setdefault(symbol.name, scope.module)
+        if symbol.binding == SymbolBinding.GNU_UNIQUE:
+            # Which linkers leave the choice to the loader, and when, is seen from what they left: GNU ld does in
+            # libraries, also with -Bsymbolic, and gold and lld do not with -Bsymbolic.
+            asks = self._refers(scope.module, symbol.name)
+        else:
+            # In an executable, and in a library linked with -Bsymbolic, the linker has bound its own uses for good, and
+            # not even RTLD_DEEPBIND changes them.
+            asks = not (image.is_executable or image.symbolic)
+        found = self._look_up(scope, symbol.name, version) if asks else scope.module
+        # A protected definition is never given away, whatever its look-up ends at.
+        provider = scope.module if symbol.visibility is Visibility.PROTECTED else found
         return Binding(scope.module, symbol.name, version, BindingKind.DEFINITION, provider)
 
     def _bind_copy(self, scope: Scope, symbol: Symbol, version: str | None) -> Binding:
@@ -228,9 +236,60 @@ class Finder:
         match = self._match(scope, name, version)
         return None if match is None else self._settle(*match)
 
-    def _settle(self, index: int, symbol: Symbol) -> int:
-        """The module whose definition is used where the look-up ends at `symbol` of the module at `index`."""
-        return self._unique.setdefault(symbol.name, index) if symbol.binding == SymbolBinding.GNU_UNIQUE else index
+    def _settle(self, index: int, symbol: Symbol, *, keep: bool = True) -> int:
+        """The module whose definition is used where the look-up ends at `symbol` of the module at `index`.
+
+        Without `keep` nobody asked ld.so yet, and later look-ups are as free as before.
+        """
+        if symbol.binding != SymbolBinding.GNU_UNIQUE:
+            return index
+        return self._unique.setdefault(symbol.name, index) if keep else self._unique.get(symbol.name, index)
+
+    def _refers(self, index: int, name: str) -> bool:
+        """Whether a relocation of the module refers to `name`; also true where that cannot be told or decides nothing.
+
+        It decides something for names as of _list_contested only.
+        """
+        if self._tables is None:
+            names = frozenset((name,)) if self._is_contested(name) else frozenset()
+        else:
+            if self._contested is None:
+                self._contested = self._list_contested(self._tables)
+            names = self._contested
+        if name not in names:
+            return True
+        key = (index, names)
+        if key not in self._referred:
+            table = self._modules[index].image.symbols
+            defined = [one for one in names if self._definitions(index, one)]
+            own = table.referenced(defined) if defined else ()
+            others = table.requested(names.difference(defined)) if len(defined) < len(names) else ()
+            self._referred[key] = None if own is None or others is None else frozenset((*own, *others))
+        found = self._referred[key]
+        return found is None or name in found
+
+    def _is_contested(self, name: str) -> bool:
+        definitions = [found for index in range(len(self._modules)) if (found := self._definitions(index, name))]
+        return len(definitions) > 1 and any(
+            s.binding == SymbolBinding.GNU_UNIQUE for found in definitions for s in found
+        )
+
+    @staticmethod
+    def _list_contested(tables: Sequence[Mapping[str, Sequence[Symbol]]]) -> frozenset[str]:
+        """The names that several modules define, and one of them at least as STB_GNU_UNIQUE."""
+        unique = {
+            name
+            for table in tables
+            for name, found in table.items()
+            if any(symbol.binding == SymbolBinding.GNU_UNIQUE for symbol in found)
+        }
+        once: set[str] = set()
+        several: set[str] = set()
+        for table in tables:
+            defined = unique.intersection(table)
+            several |= defined & once
+            once |= defined
+        return frozenset(several)
 
     def _match(self, scope: Scope, name: str, version: str | None) -> tuple[int, Symbol] | None:
         for index in scope.modules:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.loader.lookup import bindings, pick_definition, version_name
 from linkcheck.loader.scope import describe_filters
-from linkcheck.model import BindingKind, SymbolBinding, Verdict
+from linkcheck.model import BindingKind, Libc, SymbolBinding, Verdict, Visibility
 from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _count(found: Collection[Binding]) -> Verdict:
 def _find_doubt(load_set: LoadSet, corrected: Redirections) -> str:
     unclear = (load_set.modules[index].image.path for index in corrected.unclear)
     lines = [f"{path}: its relocations cannot be read as a whole, so its uses may stay inside it" for path in unclear]
-    return "; ".join(lines) or _several_versions(load_set, corrected.bindings)
+    return "; ".join(lines) or corrected.doubt or _several_versions(load_set, corrected.bindings)
 
 
 def _several_versions(load_set: LoadSet, found: Collection[Binding]) -> str:
@@ -137,14 +137,17 @@ class Redirections(Value):
     fixed: tuple[int, ...] = ()
     #: Modules whose relocations cannot be told; their bindings are as the symbol tables say.
     unclear: tuple[int, ...] = ()
+    #: Why uses that are all bound to one file may reach several variables, or empty.
+    doubt: str = ""
 
 
 def correct_bindings(load_set: LoadSet, found: Sequence[Binding]) -> Redirections:
     """`found` with the definitions of a module bound to itself where no relocation refers to any of them.
 
     One reference is enough to take all of a module's definitions as replaceable: what it does not use it does not
-    refer to either. Only modules with a definition that another module's would replace are asked for relocations. A
-    STB_GNU_UNIQUE definition is always left to ld.so.
+    refer to either. Only modules with a definition that another module's would replace are asked for relocations.
+    `bindings` has asked for those of STB_GNU_UNIQUE names already, for each name by itself; of these, a definition that
+    its file does not refer to, while it refers to others of them, is left out.
 
     The symbol tables alone say that a file's own uses of a definition go where ld.so's look-up ends. Uses that the
     compiler or the linker has bound (-fno-semantic-interposition, inlining, -Bsymbolic-functions) never ask ld.so.
@@ -162,13 +165,61 @@ def correct_bindings(load_set: LoadSet, found: Sequence[Binding]) -> Redirection
             unclear.append(index)
         elif not referenced:
             fixed.append(index)
+    idle: set[tuple[int, str]] = set()
+    for index, unique in _list_shared_unique(load_set, found).items():
+        referenced = load_set.modules[index].image.symbols.referenced(unique)
+        if referenced is None:
+            unclear.append(index)
+        elif not referenced:
+            fixed.append(index)
+        else:
+            idle.update((index, name) for name in unique if name not in referenced)
     corrected = tuple(
         replace(b, provider=b.module)
         if b.module in fixed and _is_replaced(b) and not _is_unique(load_set.modules[b.module], b.symbol)
         else b
         for b in found
+        if b.kind is not BindingKind.DEFINITION or (b.module, b.symbol) not in idle
     )
-    return Redirections(corrected, tuple(fixed), tuple(unclear))
+    return Redirections(corrected, tuple(dict.fromkeys(fixed)), tuple(dict.fromkeys(unclear)))
+
+
+def merges_everywhere(load_set: LoadSet, modules: Collection[int], symbols: Collection[str]) -> bool:
+    """Whether ld.so makes one of the definitions of `symbols` in `modules`, in whatever order and scope they come.
+
+    It does where all are STB_GNU_UNIQUE and each file leaves its own uses to ld.so. An executable does not, nor does a
+    file with a protected definition. Raises what SymbolTable.referenced raises.
+    """
+    for index in {0, *modules}:
+        image = load_set.modules[index].image
+        defined = [symbol for name in symbols for symbol in image.symbols.exported(name)]
+        if any(
+            image.is_executable
+            or symbol.binding != SymbolBinding.GNU_UNIQUE
+            or symbol.visibility is not Visibility.DEFAULT
+            for symbol in defined
+        ):
+            return False
+        names = {symbol.name for symbol in defined}
+        if set(image.symbols.referenced(names) or ()) != names:
+            return False
+    return load_set.libc is Libc.GLIBC
+
+
+def _list_shared_unique(load_set: LoadSet, found: Sequence[Binding]) -> dict[int, list[str]]:
+    """Libraries -> their STB_GNU_UNIQUE definitions that others have, too, and that their linker could have bound."""
+    definers: dict[str, set[int]] = {}
+    for b in found:
+        if b.kind is BindingKind.DEFINITION:
+            definers.setdefault(b.symbol, set()).add(b.module)
+    listed: dict[int, list[str]] = {}
+    for b in found:
+        if b.kind is BindingKind.DEFINITION and len(definers[b.symbol]) > 1:
+            image = load_set.modules[b.module].image
+            symbols = () if image.is_executable else image.symbols.exported(b.symbol)
+            if any(s.binding == SymbolBinding.GNU_UNIQUE and s.visibility is Visibility.DEFAULT for s in symbols):
+                listed.setdefault(b.module, []).append(b.symbol)
+    return listed
 
 
 def _is_replaced(binding: Binding) -> bool:

@@ -135,6 +135,12 @@ class SymbolTable(Protocol):
         ld.so can lead the file's own uses of a definition to another file's only through a relocation.
         """
 
+    def reaches_own_data(self, function: str) -> bool | None:
+        """Whether the code of `function` reaches a variable of this file without asking ld.so; None: cannot be told.
+
+        The functions that it calls are not looked at.
+        """
+
     def demands(self) -> tuple[Demand, ...] | None:
         """The imports that are not weak, in table order; None when there are too many to keep."""
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Libc, SymbolBinding, SymbolType
+from linkcheck.loader.state import merges_everywhere
+from linkcheck.model import SymbolBinding, SymbolType
 from linkcheck.rules.wording import owner_text
 from linkcheck.value import Value
 
@@ -43,7 +44,7 @@ def describe_definitions(load_set: LoadSet, files: Collection[int], names: Seque
     """
     defined = {index: _list_definitions(load_set.modules[index].image, names) for index in files}
     bindings = {symbol.binding for symbols in defined.values() for symbol in symbols}
-    merged = bindings == {SymbolBinding.GNU_UNIQUE} and load_set.libc is Libc.GLIBC
+    merged = bool(bindings) and merges_everywhere(load_set, files, names)
     if not bindings or not all(defined.values()) or not bindings <= _SHARED_BINDINGS:
         return Definitions(False, merged)
     if any(not _may_be_inline(symbol) for symbols in defined.values() for symbol in symbols):

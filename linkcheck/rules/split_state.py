@@ -11,8 +11,9 @@ ld.so makes of them today, also where their functions are weak (as NCCL's and MP
 knows stays with each. Several definitions that all uses can be led to one of are one copy: that is information, also
 where it is not the owner's, if all are what a header puts into every file: weak or STB_GNU_UNIQUE variables (inline
 variables, static members of templates), and C++ functions with such variables in them. A C++ inline function that
-several files define, each for itself, is one copy where ld.so merges the static variables inside it (STB_GNU_UNIQUE);
-not with `-fno-gnu-unique` or hidden visibility, nor with musl.
+several files define, each for itself, is one copy where ld.so merges the static variables inside it (STB_GNU_UNIQUE)
+and its code reaches no other variable of its file (else `unknown`; other code than x86-64's is not read). ld.so does
+not merge with `-fno-gnu-unique`, hidden or protected visibility, with the `-Bsymbolic` of gold and lld, nor with musl.
 
 Uses that reach several versions of one file's symbols (`name@V1`, `name@@V2`, at different addresses) are `unknown`:
 the tables do not tell whether these share one variable. So are weak C++ functions without a variable in sight, where
@@ -60,9 +61,9 @@ while one is missing, a single copy is `unknown`, not a pass. A file that export
 uses to ld.so: one relocation for one of the symbols is taken as the sign that all of its uses can be led elsewhere.
 That an inline function reaches an inline variable or a static member of a template, which ld.so merges, too, and inline
 functions that the compiler has put into their callers: name the variable in `symbols`, not the function (a static one
-inside of it is `get()::value`). Constructors: two files that register the same thing with one registry do so
-twice, whatever their symbols are bound to (`forbid-import`, `forbid-export` of a `[[role]]`: LC204, LC302).
-RTLD_DEEPBIND: no option says that a library is opened with it.
+inside of it is `get()::value`). What exported functions that an inline function calls hand out. Constructors: two files
+that register the same thing with one registry do so twice, whatever their symbols are bound to (`forbid-import`,
+`forbid-export` of a `[[role]]`: LC204, LC302). RTLD_DEEPBIND: no option says that a library is opened with it.
 """
 
 from __future__ import annotations

@@ -249,7 +249,7 @@ class TestLookup:
     def test_a_unique_symbol_is_like_any_other(self, shop: Workshop) -> None:
         unique = '__asm__(".data\\n.globl acc\\n.type acc, @gnu_unique_object\\n.size acc, 4\\nacc: .long 0\\n");'
         for name in ("liba.so", "libb.so"):
-            shop.library(name, source=unique)
+            shop.library(name, source=f"{unique} extern int acc; int *own(void) {{ return &acc; }}")
         shop.library("libuse.so", source="extern int acc; int *use(void) { return &acc; }")
         opens = [Dlopen(str(shop.base / name)) for name in ("liba.so", "libb.so")]
         root = read_image(str(executable(shop, needs=("libuse.so",), runpath="$ORIGIN")))

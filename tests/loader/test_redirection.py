@@ -96,6 +96,40 @@ def test_relocations_that_cannot_be_told_are_unknown(tmp_path: Path) -> None:
     assert "libdel.so: its relocations cannot be read" in judgement.doubt
 
 
+UNIQUE = """
+extern int %(name)s;
+__asm__(".data\\n.globl %(name)s\\n.type %(name)s, @gnu_unique_object\\n.size %(name)s, 4\\n%(name)s: .long 0\\n.text");
+"""
+OWN = "int *%(name)s_of_%(file)s(void) { return &%(name)s; }"
+
+
+def test_unique_symbols_whose_relocations_cannot_be_told_are_unknown(tmp_path: Path) -> None:
+    for file in ("a", "b"):
+        library(tmp_path, f"lib{file}.so", (UNIQUE + OWN) % {"name": "acc", "file": file})
+    compile_files(tmp_path, "main", "int main(void) { return 0; }", "liba.so", "libb.so")
+    assert judge(tmp_path).verdict is Verdict.ONE
+    load_set = load(read_image(str(tmp_path / "main")), System(read_image))
+    second = load_set.modules[1]
+    odd = ListedSymbols(tuple(second.image.symbols), unreferenced=None)
+    modules = (load_set.modules[0], replace(second, image=replace(second.image, symbols=odd)), *load_set.modules[2:])
+    judgement = judge_state(replace(load_set, modules=modules), ["acc"])
+    assert judgement.verdict is Verdict.UNKNOWN
+    assert "liba.so: its relocations cannot be read" in judgement.doubt
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_a_unique_symbol_that_its_file_does_not_use(tmp_path: Path, used: bool) -> None:
+    """It is in no use where the file refers to others of the state; alone, what the linker has bound is not seen."""
+    one, two = {"name": "acc", "file": "a"}, {"name": "more", "file": "a"}
+    library(tmp_path, "liba.so", (UNIQUE + OWN) % one + UNIQUE % two + (OWN % two if used else ""))
+    library(tmp_path, "libb.so", (UNIQUE + OWN) % {**one, "file": "b"} + (UNIQUE + OWN) % {**two, "file": "b"})
+    compile_files(tmp_path, "main", "int main(void) { return 0; }", "libb.so", "liba.so")
+    load_set = load(read_image(str(tmp_path / "main")), System(read_image))
+    assert judge_state(load_set, ["acc", "more"]).verdict is Verdict.ONE
+    alone = judge_state(load_set, ["more"])
+    assert (alone.verdict, alone.fixed) == ((Verdict.ONE, ()) if used else (Verdict.SPLIT, (2,)))
+
+
 @pytest.mark.parametrize("apart", [True, False])
 def test_two_versions_of_one_symbol_are_unknown_unless_they_are_one_definition(tmp_path: Path, apart: bool) -> None:
     (tmp_path / "v1").mkdir()

@@ -56,7 +56,8 @@ class Yard:
             compiled = self.compile(source, f"m{part.number}-{part.function}-{part.object_}", "-fPIC")
             local = f"obj/m{part.number}.o"
             place(compiled, folder / local)
-            command = ["ld", "-shared", "-o", part.path, local, "--no-as-needed", "--allow-shlib-undefined"]
+            linker = "ld.gold" if part.gold and shutil.which("ld.gold") else "ld"
+            command = [linker, "-shared", "-o", part.path, local, "--no-as-needed", "--allow-shlib-undefined"]
             if part.soname is not None:
                 command += ["-soname", part.soname]
             if part.function == "v1-v2":

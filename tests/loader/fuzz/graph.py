@@ -9,7 +9,10 @@ MAIN = 99
 IMPORTS = ("import", "weak-import")
 FUNCTIONS = (*IMPORTS, "plain", "weak", "hidden", "protected", "none", "v1", "v1-hidden", "v1-v2")
 MAIN_KINDS = (*IMPORTS, "plain", "weak", "none")
-OBJECTS = (*IMPORTS, "plain", "weak", "hidden", "protected", "unique", "none", "v1")
+#: STB_GNU_UNIQUE: used through a relocation, protected and so without one, and without one by another name.
+UNIQUE = ("unique", "unique-protected", "unique-direct")
+OBJECTS = (*IMPORTS, "plain", "weak", "hidden", "protected", *UNIQUE, "none", "v1")
+MAIN_OBJECTS = (*MAIN_KINDS, "unique")
 
 
 @dataclass
@@ -28,6 +31,8 @@ class Part:
     tag: str = "runpath"
     symbolic: bool = False
     stripped: bool = False
+    #: Linked by gold where there is one; it binds what -Bsymbolic means for good, STB_GNU_UNIQUE too.
+    gold: bool = False
 
     @property
     def path(self) -> str:
@@ -60,14 +65,15 @@ def invent(seed: int) -> Graph:
         return [f"$ORIGIN/../{directory}" for directory in picked]
 
     count = chance.randint(2, 7)
-    liking = chance.choice(("plain", "hidden", "unique", "v1", "weak", "protected", "any"))
+    liking = chance.choice(("plain", "hidden", "unique", "unique", "v1", "weak", "protected", "any"))
+    much_symbolic = chance.random() < 0.3
 
     def pick(kinds: tuple[str, ...]) -> str:
         roll = chance.random()
         if roll < 0.4:
             return chance.choice(IMPORTS if roll < 0.05 else ("import",))
         if liking in kinds and roll < 0.7:
-            return liking
+            return chance.choice((liking, liking, *UNIQUE)) if liking == "unique" and kinds is OBJECTS else liking
         return chance.choice(kinds)
 
     for number in range(count):
@@ -101,12 +107,13 @@ def invent(seed: int) -> Graph:
                 chance.random() < 0.15,
                 paths(),
                 chance.choice(("rpath", "runpath", "runpath")),
-                chance.random() < 0.2,
+                chance.random() < (0.6 if much_symbolic else 0.2),
                 chance.random() < 0.3,
+                chance.random() < 0.25,
             )
         )
     needs = chance.sample(range(count), chance.randint(0, min(3, count)))
-    function, object_ = pick(MAIN_KINDS), pick(MAIN_KINDS)
+    function, object_ = pick(MAIN_KINDS), pick(MAIN_OBJECTS)
     # The linker wants every strong import of an executable defined by something on its own line.
     if function in IMPORTS and not any(
         parts[n].function not in (*IMPORTS, "hidden", "none", "v1-hidden") for n in needs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.loader.fuzz.graph import MAIN
+from tests.loader.fuzz.graph import MAIN, UNIQUE
 
 DRIVER = r"""
 #define _GNU_SOURCE
@@ -83,16 +83,19 @@ def write_source(number: int, function: str, object_: str) -> str:
         lines.append("extern int var;")
     elif object_ == "weak-import":
         lines.append("extern int var __attribute__((weak));")
-    elif object_ == "unique":
-        lines.append('extern int var; __asm__(".pushsection .data\\n.globl var\\n.type var, @gnu_unique_object\\n')
-        lines[-1] += f'.size var, 4\\nvar: .long {number}\\n.popsection");'
+    elif object_ in UNIQUE:
+        visibility = ".protected var\\n" if object_ == "unique-protected" else ""
+        lines.append('extern int var, direct __attribute__((visibility("hidden"))); __asm__(".pushsection .data\\n')
+        lines[-1] += f".globl var\\n.type var, @gnu_unique_object\\n.size var, 4\\n{visibility}"
+        lines[-1] += f'.globl direct\\n.hidden direct\\nvar: direct: .long {number}\\n.popsection");'
     elif object_ != "none":
         lines.append(f"{attribute.get(object_, '')}int var = {number};")
     if function not in ("none", "v1-hidden", "v1-v2"):
         call = "acc ? acc() : -1" if function == "weak-import" else "acc()"
         lines.append(f"int who_{number}(void) {{ return {call}; }}")
     if object_ != "none":
-        lines.append(f"void *where_{number}(void) {{ return &var; }}")
+        used = "direct" if object_ == "unique-direct" else "var"
+        lines.append(f"void *where_{number}(void) {{ return &{used}; }}")
     if number == MAIN:
         if function == "none":
             lines.append("int who_99(void) { return -2; }")
