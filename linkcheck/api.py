@@ -327,6 +327,8 @@ def _make_system(
         files = Files(sysroot or "/")
     else:
         files = Files(sysroot or "/", layers=inputs.layers, mounted=inputs.spool.path)
+    if not files.is_host:
+        library_path = [files.inside(files.find_below(directory)) for directory in library_path]
     return System(read_image, files, library_path=library_path, libc=libc)
 
 

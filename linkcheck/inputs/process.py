@@ -16,6 +16,7 @@ from linkcheck.value import Value, replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from linkcheck.loader.files import Files
     from linkcheck.loader.system import System
     from linkcheck.model import Image, LoadSet
     from linkcheck.policy.settings import DlopenEdge
@@ -85,8 +86,10 @@ def start_process(
     `named` is whether the user named `root` (LoadSet.named).
     """
     callers: dict[DlopenEdge, str | None] = {edge: None for edge in edges if means_file(root, (edge.from_,))}
+    preload, dlopen = _find_below(preload, dlopen, system.files)
     while True:
-        requests = [_open_edge(edge, callers[edge]) for edge in edges if edge in callers] + [*dlopen]
+        _, made = _find_below((), [_open_edge(edge, callers[edge]) for edge in edges if edge in callers], system.files)
+        requests = [*made, *dlopen]
         opened = [examiner.examine(name) for name in (*preload, *(one.name for one in requests)) if "/" in name]
         broken = {examined.identity.path for examined in opened if examined.image is None}
         load_set = load(root, system, preload=preload, dlopen=requests, broken=broken)
@@ -115,8 +118,19 @@ def load_process(path: str, system: System, *, dlopen: Sequence[Dlopen] = (), pr
         refuse_member(path)
         refuse_archive(path)
         raise
+    preload, dlopen = _find_below(preload, dlopen, system.files)
     load_set = load(root, system, preload=preload, dlopen=dlopen)
     return _locate_unresolved(tidy_paths(load_set, system), ())
+
+
+def _find_below(
+    preload: Sequence[str], dlopen: Sequence[Dlopen], files: Files
+) -> tuple[Sequence[str], Sequence[Dlopen]]:
+    """`preload` and `dlopen` with the paths of this machine for files that may be named as the target sees them."""
+    if files.is_host:
+        return preload, dlopen
+    found = [files.find_below(name) if "/" in name else name for name in preload]
+    return found, [replace(one, name=files.find_below(one.name)) if "/" in one.name else one for one in dlopen]
 
 
 def _locate_unresolved(load_set: LoadSet, directories: Iterable[str]) -> LoadSet:

@@ -83,6 +83,21 @@ class Files:
             return f"{head.rstrip('/')}/{name}"
         return f"{head[len(self.root) :]}/{name}"
 
+    def find_below(self, name: str) -> str:
+        """The host's path of the file or directory that a user calls `name`, by its path here or on the machine.
+
+        A path of the host that leads below the sysroot is taken for that, any other absolute one for the machine's.
+        """
+        whole = os.path.join(_find_working_directory(), name)
+        if not name.startswith("/") or self.is_host or self.is_mounted(whole) or self._is_below(os.path.dirname(whole)):
+            return whole
+        return self.root + name
+
+    def _is_below(self, directory: str) -> bool:
+        """Whether the host's `directory` is the sysroot, or below it."""
+        real = os.path.realpath(directory)
+        return real == self.root or real.startswith(self.root + "/")
+
     def host_path(self, path: str) -> str:
         """The host's name for `path`: links resolved inside the sysroot; on the host itself, `path` made absolute.
 

@@ -138,7 +138,7 @@ class Loading:
         if name in self.broken:
             self._give_up(self.entries[0], name, FoundBy.PRELOAD)
             return
-        self._request(self.entries[0], name, FoundBy.PRELOAD, scope="global", loaded_for=0)
+        self._request(self.entries[0], self._inside(name), FoundBy.PRELOAD, scope="global", loaded_for=0)
 
     def add_dependencies(self, roots: Sequence[int], scope: str = "global", loaded_for: int = 0) -> list[int]:
         """Load what `roots` need, breadth first; indices of all of it, `roots` included, in search order."""
@@ -187,10 +187,8 @@ class Loading:
         if name in self.broken and not noted:
             self._give_up(caller, name, FoundBy.DLOPEN)
             return
-        if name.startswith("/") and not self.system.files.is_host:
-            name = self.system.files.inside(name)
         # A new module is loaded for itself: its index is the next one.
-        entry = self._request(caller, name, FoundBy.DLOPEN, scope=scope, loaded_for=len(self.entries))
+        entry = self._request(caller, self._inside(name), FoundBy.DLOPEN, scope=scope, loaded_for=len(self.entries))
         if entry is None:
             return
         order = self.add_dependencies([entry.index], scope, entry.index)
@@ -199,6 +197,11 @@ class Loading:
                 member = self.entries[index]
                 member.module = replace(member.module, scope="global")
         self.opened.append(Opened(entry.index, request.global_, request.deepbind, caller.index, noted))
+
+    def _inside(self, name: str) -> str:
+        """The machine's name for a file that the host calls `name`."""
+        files = self.system.files
+        return files.inside(name) if name.startswith("/") and not files.is_host else name
 
     def _give_up(self, requester: Entry, name: str, special: FoundBy) -> None:
         """Miss `name`, which is in `broken`."""
