@@ -20,6 +20,8 @@ from linkcheck.inputs.wanted import is_wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from typing_extensions import Self
+
     from linkcheck.inputs.spool import Tree
 
 #: Header types that hold the name or target of the next header; tarfile reads them as a whole.
@@ -97,7 +99,20 @@ def _read_blocks(archive: tarfile.TarFile, member: tarfile.TarInfo, budget: Budg
 
 
 class _BoundedHeader(tarfile.TarInfo):
-    """A header that is not read when its extension is larger than any name."""
+    """A header that is not read when its extension is larger than any name, and that ends no archive by being broken.
+
+    `tarfile` takes a broken header behind the first for the end of the archive: what comes after it would not be seen.
+    """
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
+        """The next header. Raises ReadError for a broken one."""
+        try:
+            return super().fromtarfile(archive)
+        except (tarfile.EOFHeaderError, tarfile.EmptyHeaderError):  # type: ignore[attr-defined]  # two ways to end
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(str(error)) from error
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type in _EXTENSIONS and self.size > MAX_TAR_HEADER:
