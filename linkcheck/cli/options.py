@@ -1,4 +1,4 @@
-"""The options that several commands share: how a process is loaded, and which rules run. It does neither."""
+"""The options that several commands share: how a process is loaded, and what judges it. It does neither."""
 
 from __future__ import annotations
 
@@ -44,6 +44,16 @@ def loading_options(*, opener: str = "The process") -> Callable[[_Command], _Com
         return command
 
     return add_options
+
+
+def judging_options(command: _Command) -> _Command:
+    """Add --profile and --policy to a command."""
+    policy = "Judge by this linkcheck.toml or pyproject.toml; else by the nearest one."
+    profile = (
+        "Judge by this built-in profile, and by the nearest linkcheck.toml; without either by executorch-caller-stream."
+    )
+    command = click.option("--policy", metavar="FILE", help=policy)(command)
+    return click.option("--profile", metavar="NAME", help=profile)(command)
 
 
 def selecting_options(command: _Command) -> _Command:

@@ -63,6 +63,14 @@ def test_the_readme_shows_every_commands_help() -> None:
     assert {"linkcheck --help", "linkcheck verify --help", "linkcheck prebuilt --help"} <= shown
 
 
+@pytest.mark.parametrize("name", ["verify", "scan", "live"])
+def test_the_help_says_which_policy_comes_first(name: str) -> None:
+    text = with_help_texts(f"<!-- begin: linkcheck {name} --help -->\n<!-- end -->\n")
+    said = " ".join(text.split()).replace("- ", "-")
+    assert "and by the nearest linkcheck.toml; without either by executorch-caller-stream." in said
+    assert "Judge by this linkcheck.toml or pyproject.toml; else by the nearest one." in said
+
+
 def test_a_help_text_that_is_out_of_date_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     page = "before\n<!-- begin: linkcheck rules --help -->\nold\n<!-- end -->\nafter\n"
     texts = []
