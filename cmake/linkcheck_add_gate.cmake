@@ -10,7 +10,11 @@ linkcheck_add_gate(
     [EXTERNAL <soname>...]       libraries (patterns) that the target machine has and this one need not have
     [DEPENDS <target>...])       what else must be built first, such as the target that fills <dir>
 
-Relative paths of BUNDLE and DLOPEN are of the current build directory, that of POLICY of the source directory.
+Relative paths of BUNDLE and DLOPEN are of the current build directory, that of POLICY of the source directory. POLICY
+must be there when cmake runs, unless it is in the build tree, where the build may generate it (DEPENDS).
+
+DLOPEN is for <target> as it was built. The check of BUNDLE does not get it: what its programs open there is said by
+[[dlopen]] in POLICY.
 
 Runs `linkcheck verify` in every build that includes the default target, after <target> and what it opens are up to
 date, and fails that build. It runs every time, not only when <target> was linked anew: a library it loads may have been
@@ -34,6 +38,8 @@ function(linkcheck_add_gate)
         message(FATAL_ERROR "linkcheck_add_gate: TARGET and PROFILE (or POLICY) are required")
     elseif(NOT TARGET ${arg_TARGET})
         message(FATAL_ERROR "linkcheck_add_gate: there is no target ${arg_TARGET}")
+    elseif(TARGET linkcheck_gate_${arg_TARGET})
+        message(FATAL_ERROR "linkcheck_add_gate: ${arg_TARGET} has a gate already: one call for each target")
     endif()
     get_target_property(type ${arg_TARGET} TYPE)
     if(NOT type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY)$")
@@ -48,6 +54,11 @@ function(linkcheck_add_gate)
     endif()
     if(DEFINED arg_POLICY)
         cmake_path(ABSOLUTE_PATH arg_POLICY BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+        # What the build itself generates lies in the build tree, and may not be there yet.
+        cmake_path(IS_PREFIX CMAKE_BINARY_DIR "${arg_POLICY}" NORMALIZE generated)
+        if(NOT generated AND NOT EXISTS "${arg_POLICY}")
+            message(FATAL_ERROR "linkcheck_add_gate: POLICY: there is no file ${arg_POLICY}")
+        endif()
         list(APPEND verify --policy "${arg_POLICY}")
     endif()
     foreach(directory IN LISTS arg_LIBRARY_PATH)

@@ -6,7 +6,7 @@ import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit_report, refuse_inputs
-from linkcheck.cli.options import selecting_options
+from linkcheck.cli.options import judging_options, selecting_options
 from linkcheck.report import FORMATS
 
 
@@ -18,8 +18,7 @@ def _read_pid(_: click.Context, __: click.Parameter, value: str) -> int:
 
 @click.command(cls=Command)
 @click.argument("pid", metavar="PID", callback=_read_pid)
-@click.option("--profile", metavar="NAME", help="Judge by this built-in profile (default: executorch-caller-stream).")
-@click.option("--policy", metavar="FILE", help="Judge by this linkcheck.toml or pyproject.toml.")
+@judging_options
 @selecting_options
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the report there instead of standard output.")

@@ -1,4 +1,4 @@
-"""The options that several commands share: how a process is loaded, and which rules run. It does neither."""
+"""The options that several commands share: how a process is loaded, and what judges it. It does neither."""
 
 from __future__ import annotations
 
@@ -46,6 +46,16 @@ def loading_options(*, opener: str = "The process") -> Callable[[_Command], _Com
     return add_options
 
 
+def judging_options(command: _Command) -> _Command:
+    """Add --profile and --policy to a command."""
+    policy = "Judge by this linkcheck.toml or pyproject.toml; else by the nearest one."
+    profile = (
+        "Judge by this built-in profile, and by the nearest linkcheck.toml; without either by executorch-caller-stream."
+    )
+    command = click.option("--policy", metavar="FILE", help=policy)(command)
+    return click.option("--profile", metavar="NAME", help=profile)(command)
+
+
 def selecting_options(command: _Command) -> _Command:
     """Add --select and --ignore to a command, which gets them as tuples of prefixes."""
     command = _prefixes("--ignore", "Not the rules with these code prefixes.")(command)
@@ -72,10 +82,12 @@ def _prefixes(name: str, help_text: str) -> Callable[[_Command], _Command]:
 
 
 def _split(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The prefixes, each value a list with commas; one without any, such as a variable that nothing set, is refused."""
+    """The prefixes in capitals, each value a list with commas, blanks around them allowed; one without any, such as a
+    variable that nothing set, is refused.
+    """
     found: list[str] = []
     for text in values:
-        codes = [code for code in text.split(",") if code.strip()]
+        codes = [code.strip().upper() for code in text.split(",") if code.strip()]
         if not codes:
             raise UsageProblemError(f"{option.opts[0]}: an empty value names nothing")
         found += codes

@@ -8,7 +8,7 @@ import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit_report, refuse_inputs
-from linkcheck.cli.options import loading_options, selecting_options
+from linkcheck.cli.options import judging_options, loading_options, selecting_options
 from linkcheck.report import FORMATS
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option("--profile", metavar="NAME", help="Look for the states of this built-in profile.")
-@click.option("--policy", metavar="FILE", help="Look for the states of this linkcheck.toml or pyproject.toml.")
+@judging_options
 @loading_options(opener="Every program")
 @selecting_options
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)

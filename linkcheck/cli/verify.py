@@ -8,7 +8,7 @@ import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit_report, refuse_inputs
-from linkcheck.cli.options import loading_options, selecting_options
+from linkcheck.cli.options import judging_options, loading_options, selecting_options
 from linkcheck.report import FORMATS
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option("--profile", metavar="NAME", help="Judge by this built-in profile (default: executorch-caller-stream).")
-@click.option("--policy", metavar="FILE", help="Judge by this linkcheck.toml or pyproject.toml.")
+@judging_options
 @loading_options()
 @selecting_options
 @click.option("--external", metavar="SONAME", multiple=True, help="The target machine provides SONAME (pattern).")

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from linkcheck.policy.toml_file import TomlFile
 
-TOP_KEYS = ("extends", "select", "ignore", "external", "host-symbols", "state", "role", "dlopen", "waiver", "mangled")
+TOP_LISTS = ("extends", "select", "ignore", "external", "host-symbols")
+TOP_KEYS = (*TOP_LISTS, "state", "role", "dlopen", "waiver", "mangled")
 STATE_KEYS = (
     "name",
     "owner",
@@ -97,11 +98,11 @@ def check_prefix(prefix: str, rule_codes: Sequence[str]) -> str | None:
 
 def _top_table(file: TomlFile) -> Table:
     if os.path.basename(file.path) != PYPROJECT:
-        return Table(file, (), file.data, name="the policy", keys=TOP_KEYS)
+        return Table(file, (), file.data, name="the policy", keys=TOP_KEYS, before=TOP_LISTS)
     if not has_policy(file):
         raise file.error((), "has no [tool.linkcheck] table")
     data: Any = file.data["tool"]["linkcheck"]
-    return Table(file, ("tool", "linkcheck"), data, name="[tool.linkcheck]", keys=TOP_KEYS)
+    return Table(file, ("tool", "linkcheck"), data, name="[tool.linkcheck]", keys=TOP_KEYS, before=TOP_LISTS)
 
 
 def _prefixes(top: Table, key: str, rule_codes: Sequence[str]) -> tuple[str, ...]:

@@ -16,11 +16,27 @@ if TYPE_CHECKING:
 class Table:
     """A table at `address` of `file`, called `name` in messages. Reading raises PolicyError for a wrong value."""
 
-    def __init__(self, file: TomlFile, address: Address, data: Any, *, name: str, keys: Sequence[str]) -> None:
-        """Check that `data` is a table and that it has none but `keys`."""
+    def __init__(
+        self,
+        file: TomlFile,
+        address: Address,
+        data: Any,
+        *,
+        name: str,
+        keys: Sequence[str],
+        before: Sequence[str] = (),
+        above: Table | None = None,
+    ) -> None:
+        """Check that `data` is a table and that it has none but `keys`.
+
+        `before` are those of them that go before the first `[[array]]` in it: what is written below one belongs to that
+        one in TOML. `above` is the table whose array this one is of.
+        """
         self.file = file
         self.address = address
         self.name = name
+        self._before = before
+        self._above = above
         if not isinstance(data, dict):
             raise file.error(address, f"{name} must be a table, not {type_name(data)}")
         self._data: dict[str, Any] = data
@@ -32,7 +48,11 @@ class Table:
         """The error for a key that the schema does not have."""
         from linkcheck.policy.nearest import suggest
 
-        return self.error(key, f"unknown key {show(key)} in {self.name}; {suggest(key, keys)}")
+        hint = ""
+        if (above := self._above) is not None and key in above._before:
+            where = above.name if above.address else "the top of the file"
+            hint = f"; {key} is a key of {where} and goes before the first [[...]]"
+        return self.error(key, f"unknown key {show(key)} in {self.name}; {suggest(key, keys)}{hint}")
 
     def error(self, key: str | None, reason: str, *, entry: int | None = None) -> PolicyError:
         """An error that blames the value of `key` (or its entry), or with None the table itself."""
@@ -106,7 +126,7 @@ class Table:
         if not isinstance(values, list):
             raise self.error(key, f"write [[{key}]], with two brackets: {key} must be a list of tables")
         return tuple(
-            Table(self.file, (*self.address, key, entry), value, name=f"[[{key}]]", keys=keys)
+            Table(self.file, (*self.address, key, entry), value, name=f"[[{key}]]", keys=keys, above=self)
             for entry, value in enumerate(values)
         )
 

@@ -27,7 +27,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO
 
 
 def render_github(report: Report, rules: Sequence[DescribedRule], directory: str) -> str:
-    """One command a finding, one a check that is unknown, and a last line with the verdict for the log.
+    """One command a finding, one a check that could not be made, and a last line with the verdict for the log.
 
     GitHub shows ten annotations of each kind a step, so the gravest come first. What is waived is a notice.
     """
@@ -39,7 +39,7 @@ def render_github(report: Report, rules: Sequence[DescribedRule], directory: str
             f"{printable(check.subject)}: could not be checked: {describe_unknown(check)}",
             title=name_rule(check.code, names),
         )
-        for check in report.unknown
+        for check in report.unanswered
     ]
     verdict = f"linkcheck: {VERDICTS[report.outcome]}: {count_outcomes(report)} (profile {printable(report.profile)})"
     lines.append(defuse_commands(verdict))

@@ -54,11 +54,11 @@ def render_markdown(report: Report, rules: Sequence[DescribedRule] = ()) -> str:
         lines.append("")
     for reported in findings:
         lines += [*_section(reported), ""]
-    if report.unknown:
+    if report.unanswered:
         lines += ["### Could not be checked", ""]
         lines += [
             f"- {_prose(name_rule(check.code, names))}, {_code(check.subject)}: {_prose(describe_unknown(check))}"
-            for check in report.unknown
+            for check in report.unanswered
         ]
         lines.append("")
     # No block of code holds an empty line (see _paragraphs), so doubled ones and the last are only seams.

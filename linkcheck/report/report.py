@@ -79,6 +79,15 @@ class Report(Value):
         return tuple(c for c in self.checks if c.outcome is Outcome.UNKNOWN)
 
     @property
+    def unanswered(self) -> tuple[Check, ...]:
+        """The checks that say why something could not be checked: the unknown ones, or when nothing else happened those
+        that did not apply.
+        """
+        if self.unknown or self.outcome is not ReportOutcome.COULD_NOT_CHECK:
+            return self.unknown
+        return tuple(c for c in self.checks if c.outcome is Outcome.NOT_APPLICABLE and c.reason)
+
+    @property
     def summary(self) -> Summary:
         """The counts that every format shows."""
         severities = [f.finding.severity for f in self.findings if f.waiver is None]

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 #: What a line of a message or remedy begins with when it is a command or part of a build file (model.Finding).
 CODE_INDENT = "    "
 REMEDY_LABEL = "Fix:"
-#: Passed checks that a clean run shows; a directory of libraries has hundreds.
+#: Passed checks that a clean run shows, and checks that did not apply where there are no others; a directory of
+#: libraries has hundreds.
 LONGEST_PASS_LIST = 20
 #: Lines of a list in a message that are not shown twice; a reference takes one.
 SHORTEST_LIST = 2
@@ -54,9 +55,13 @@ def render_text(report: Report, rules: Sequence[DescribedRule] = (), *, color: b
         told = describe_finding(reported, fixed_as=repeated, listed_by=listed_by)
         lines += [f"  {_paint_label(line, color)}" for line in told]
         lines.append("")
-    for check in report.unknown:
-        lines.append(_paint("unknown", _YELLOW, color) + f" {name_rule(check.code, names)}: {printable(check.subject)}")
+    shown = report.unanswered if report.unknown else report.unanswered[:LONGEST_PASS_LIST]
+    for check in shown:
+        word = _paint(check.outcome.value.replace("-", " "), _YELLOW, color)
+        lines.append(f"{word} {name_rule(check.code, names)}: {printable(check.subject)}")
         lines += [f"  {describe_unknown(check)}", ""]
+    if len(shown) < len(report.unanswered):
+        lines += [f"… and {len(report.unanswered) - len(shown)} more, all of them in --format json", ""]
     if report.outcome is ReportOutcome.PASS:
         lines += _describe_passes(report, names, color)
     verdict = _paint(VERDICTS[report.outcome], _VERDICT_STYLES[report.outcome], color)

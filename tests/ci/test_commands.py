@@ -26,9 +26,13 @@ def bare_machine(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(script: str, path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(script: str, path: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["/bin/bash", ROOT / script], env={"PATH": str(path), **variables}, capture_output=True, text=True, timeout=60
+        ["/bin/bash", ROOT / script, *arguments],
+        env={"PATH": str(path), **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
 
@@ -47,6 +51,15 @@ def test_a_missing_compiler_is_one_line_that_names_the_packages(
     assert (done.returncode, done.stdout) == (2, "")
     absent = {DEBIAN_HEADERS[header] for header in headers if not Path("/usr/include", header).exists()}
     assert done.stderr == f"ci: missing here: as root, apt-get install {' '.join(sorted(tools | absent))}\n"
+
+
+@pytest.mark.parametrize("script", ["ci/gate", "ci/test"])
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_who_asks_for_the_usage_gets_it_and_nothing_is_run(bare_machine: Path, script: str, option: str) -> None:
+    """On a machine where each of them would end with 2."""
+    done = run(script, bare_machine, option)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: {script}")
 
 
 def test_the_environment_is_made_for_a_command_that_is_known(capsys: pytest.CaptureFixture[str]) -> None:

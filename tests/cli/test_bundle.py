@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from linkcheck.cli.run import run
 from tests.cli.verify_command import Verdict, verify
 from tests.cmake.wheels import fetch_wheel
 from tests.elf.workshop import make, run_tool
@@ -239,6 +240,17 @@ def test_programs_that_call_nothing_or_cannot_be_read(bundle: Bundle, capfd: pyt
     old = bundle.folder / "old.pte"
     old.write_bytes(b"\0\0\0\0ET11" + bytes(60))
     assert "of format ET11" in judge(capfd, bundle.runner, old).reasons("unknown")[0][1]
+
+
+@pytest.mark.parametrize("format_name", ["text", "markdown", "github"])
+def test_a_folder_with_nothing_but_a_program_says_why_it_was_not_checked(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], format_name: str
+) -> None:
+    Bundle(tmp_path)
+    reason = "which program runs it is not known, so neither is what it registers"
+    for asked in (tmp_path, tmp_path / "model.pte"):
+        assert run(["verify", str(asked), "--format", format_name]) == 2
+        assert reason in capfd.readouterr().out
 
 
 def test_what_is_only_called_like_a_program_is_none(bundle: Bundle, capfd: pytest.CaptureFixture[str]) -> None:

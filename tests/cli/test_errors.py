@@ -298,6 +298,14 @@ def test_a_directory_of_thousands_of_levels_costs_nothing_of_the_rest(here: Path
         assert any("File name too long" in c["reason"] for c in document["checks"] if c["outcome"] == "unknown")
 
 
+@pytest.mark.parametrize("option", ["--select", "--ignore"])
+@pytest.mark.parametrize("codes", ["LC2,LC3", "LC2, LC3", " lc2 ,lc3,", "Lc2,lC3"])
+def test_codes_may_have_blanks_around_them_and_any_case(here: Path, option: str, codes: str) -> None:
+    asked = end(here, "verify", GOOD, option, codes, "--format", "json")
+    assert asked.status == 0
+    assert asked.out == end(here, "verify", GOOD, option, "LC2", option, "LC3", "--format", "json").out
+
+
 def test_a_selection_that_has_nothing_to_say_says_so(here: Path) -> None:
     status, document = end_json(here, "verify", GOOD, "--select", "LC102")
     (check,) = document["checks"]

@@ -174,10 +174,46 @@ def test_a_bundle_that_is_not_there_fails(make_project: MakeProject) -> None:
         (f"linkcheck_add_gate(TARGET nobody {PROFILE})", "there is no target nobody"),
         (f"add_library(a STATIC runner.cpp)\nlinkcheck_add_gate(TARGET a {PROFILE})", "a is a STATIC_LIBRARY"),
         (f"linkcheck_add_gate(TARGET runner {PROFILE} BUNDLE)", "no value for BUNDLE"),
+        (GATE * 2, "linkcheck_add_gate: runner has a gate already: one call for each target"),
+        ("linkcheck_add_gate(TARGET runner POLICY nope.toml)", "linkcheck_add_gate: POLICY: there is no file "),
     ],
 )
 def test_wrong_use_ends_configuration(make_project: MakeProject, gate: str, message: str) -> None:
     make_project(gated(CONSUMERS, gate)).configure(BUNDLED).must_fail(message)
+
+
+def test_a_policy_that_the_build_generates_need_not_be_there_before(make_project: MakeProject) -> None:
+    generated = """
+add_custom_command(OUTPUT own.toml VERBATIM
+  COMMAND ${CMAKE_COMMAND} -E copy "${CMAKE_CURRENT_SOURCE_DIR}/own.in" own.toml DEPENDS own.in)
+add_custom_target(policy DEPENDS own.toml)
+"""
+    gate = 'linkcheck_add_gate(TARGET runner POLICY "${CMAKE_CURRENT_BINARY_DIR}/own.toml" DEPENDS policy)\n'
+    files = {**gated(CONSUMERS + generated, gate), "own.in": 'extends = ["executorch-caller-stream"]\n'}
+    project = configured(make_project(files))
+    assert not (project.build_folder / "own.toml").exists()
+    project.build().must_succeed()
+
+
+def test_a_policy_that_nobody_generates_fails_the_build(make_project: MakeProject) -> None:
+    gate = 'linkcheck_add_gate(TARGET runner POLICY "${CMAKE_CURRENT_BINARY_DIR}/own.toml")\n'
+    configured(make_project(gated(CONSUMERS, gate))).build().must_fail("own.toml", "no such file")
+
+
+def test_what_a_bundles_program_opens_is_said_by_the_policy(make_project: MakeProject) -> None:
+    delegate = "add_library(delegate MODULE delegate.cpp)\n"
+    delegate += "target_link_libraries(delegate PRIVATE linkcheck::extension_cuda)\n"
+    targets = OPENING + delegate + (BUNDLE % "$<TARGET_FILE:extension_cuda>")
+    policy = 'extends = ["executorch-caller-stream"]\n[[dlopen]]\nfrom = "bundle/bin/runner"\n'
+    policy += 'path = "../build/bundle/lib/%s"\n'
+    gate = "linkcheck_add_gate(TARGET runner POLICY own.toml DLOPEN delegate BUNDLE bundle DEPENDS bundle)\n"
+    for name, good in (("libdelegate.so", True), ("libnowhere.so", False)):
+        project = configured(make_project({**gated(targets, gate), "own.toml": policy % name}))
+        run = project.build()
+        if good:
+            run.must_succeed()
+        else:
+            run.must_fail("libnowhere.so")
 
 
 def test_a_profile_that_linkcheck_does_not_know_fails_the_build(make_project: MakeProject) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cmake.project import MODULES, PREAMBLE, ROOT, cmake, write
+from tests.cmake.project import MODULES, PREAMBLE, ROOT, cmake, run_command, write
 
 if TYPE_CHECKING:
     from tests.cmake.conftest import MakeProject
@@ -173,6 +173,13 @@ class TestValidatePrebuilt:
             ("FILE {good} PROFILE no-such-profile", "could not be judged (2)"),
             ("FILE {good} MACHINE aarch64", "may not be linked"),
             ("FILE {good} MACHINE no-such-machine", "could not be judged (2)"),
+            ("FILE {good} POLICIES x", "unknown arguments: POLICIES;x"),
+            ("FILE {good} POLICY", "no value for POLICY"),
+            ('FILE {good} POLICY ""', "POLICY is empty: give it a value, or leave it out."),
+            ('FILE {good} STATE ""', "STATE is empty: give it a value, or leave it out."),
+            ('FILE {good} PROFILE ""', "PROFILE is empty: give it a value, or leave it out."),
+            ("FILE {good} POLICY nope.toml", "linkcheck_validate_prebuilt: POLICY: there is no file "),
+            ("FILE {good} STATE nobody", "--state nobody: no state of executorch-caller-stream is called nobody"),
         ],
     )
     def test_wrong_use_ends_configuration(
@@ -181,6 +188,84 @@ class TestValidatePrebuilt:
         call = f"linkcheck_validate_prebuilt({arguments.format(good=libraries.good)})\n"
         listfile = NO_LANGUAGE + "find_package(linkcheck REQUIRED)\n" + call
         make_project({"CMakeLists.txt": listfile}).configure().must_fail(message)
+
+    #: Two states, so that the first one and a named one differ.
+    OWN_POLICY = """
+[[state]]
+name = "pool"
+owner = ["libpool.so"]
+symbols = ["pool"]
+
+[[state]]
+name = "session table"
+owner = ["libsession.so"]
+symbols = ["acme_session"]
+"""
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            ('POLICY own.toml STATE "session table"', ()),
+            ('STATE "session table"', ("no state of executorch-caller-stream is called session table",)),
+            ("POLICY own.toml", ("LC104 soname-mismatch", "libpool.so")),
+            ('POLICY own.toml PROFILE executorch-caller-stream STATE "session table"', ()),
+            ("POLICY own.toml PROFILE executorch-caller-stream", ("LC104 soname-mismatch", "libextension_cuda.so")),
+            ('POLICY broken.toml STATE "session table"', ("could not be judged (2)", 'unknown key "ownr"')),
+        ],
+    )
+    def test_a_library_of_ones_own_is_judged_by_ones_own_policy(
+        self, make_project: MakeProject, tmp_path: Path, arguments: str, said: tuple[str, ...]
+    ) -> None:
+        project = make_project(
+            {
+                "CMakeLists.txt": NO_LANGUAGE
+                + "find_package(linkcheck REQUIRED)\n"
+                + f'linkcheck_validate_prebuilt(FILE "{make_session_library(tmp_path)}" {arguments})\n',
+                "own.toml": self.OWN_POLICY,
+                "broken.toml": self.OWN_POLICY.replace("owner", "ownr"),
+            }
+        )
+        run = project.configure()
+        if said:
+            run.must_fail(*said)
+        else:
+            run.must_succeed()
+
+    def test_a_policy_beside_the_listfile_is_read_for_a_state_that_is_named(
+        self, make_project: MakeProject, tmp_path: Path
+    ) -> None:
+        call = f'linkcheck_validate_prebuilt(FILE "{make_session_library(tmp_path)}" %s)\n'
+        files = {"linkcheck.toml": self.OWN_POLICY}
+        for arguments, good in (('STATE "session table"', True), ("", False)):
+            listfile = NO_LANGUAGE + "find_package(linkcheck REQUIRED)\n" + call % arguments
+            run = make_project({**files, "CMakeLists.txt": listfile}).configure()
+            if good:
+                run.must_succeed()
+            else:
+                run.must_fail("LC104 soname-mismatch", "libextension_cuda.so")
+
+    def test_a_policy_that_changed_is_asked_again_by_the_next_build(
+        self, make_project: MakeProject, tmp_path: Path
+    ) -> None:
+        listfile = NO_LANGUAGE + "find_package(linkcheck REQUIRED)\n"
+        listfile += f'linkcheck_validate_prebuilt(FILE "{make_session_library(tmp_path)}" POLICY own.toml STATE pool)\n'
+        project = make_project(
+            {
+                "CMakeLists.txt": listfile,
+                "own.toml": self.OWN_POLICY.replace("libpool", "libsession").replace('"pool"]', '"acme_session"]'),
+            }
+        )
+        project.configure().must_succeed()
+        project.build().must_succeed()
+        write(project.source / "own.toml", self.OWN_POLICY)
+        project.build().must_fail("LC104 soname-mismatch", "libpool.so")
+
+
+def make_session_library(folder: Path) -> Path:
+    source = write(folder / "session.c", "int acme_session(void) { return 7; }\n")
+    made = folder / "libsession.so"
+    run_command("gcc", "-shared", "-fPIC", "-nostdlib", source, "-Wl,-soname,libsession.so", "-o", made).must_succeed()
+    return made
 
 
 def test_the_selection_takes_no_arguments(make_project: MakeProject) -> None:

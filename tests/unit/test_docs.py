@@ -63,6 +63,14 @@ def test_the_readme_shows_every_commands_help() -> None:
     assert {"linkcheck --help", "linkcheck verify --help", "linkcheck prebuilt --help"} <= shown
 
 
+@pytest.mark.parametrize("name", ["verify", "scan", "live"])
+def test_the_help_says_which_policy_comes_first(name: str) -> None:
+    text = with_help_texts(f"<!-- begin: linkcheck {name} --help -->\n<!-- end -->\n")
+    said = " ".join(text.split()).replace("- ", "-")
+    assert "and by the nearest linkcheck.toml; without either by executorch-caller-stream." in said
+    assert "Judge by this linkcheck.toml or pyproject.toml; else by the nearest one." in said
+
+
 def test_a_help_text_that_is_out_of_date_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     page = "before\n<!-- begin: linkcheck rules --help -->\nold\n<!-- end -->\nafter\n"
     texts = []
@@ -119,10 +127,13 @@ def test_the_policy_that_a_page_shows_can_be_used(page: Path, tmp_path: Path) ->
 
 @pytest.mark.compile
 def test_the_readme_shows_what_the_commands_print(tmp_path: Path) -> None:
-    builds = {"good": "shared", "broken": "hidden-linked-stripped", "plugin": "shared-dlopened"}
-    for folder, name in builds.items():
+    text = sections(README.read_text(encoding="utf-8"))["A 60-second start"]
+    above, _, _ = text.partition("```console")
+    builds = re.findall(r"^python -m tests\.programs (\S+) (\S+)$", above, flags=re.MULTILINE)
+    assert len(builds) == 3, "a reader needs the programs before the commands"
+    for name, folder in builds:
         make_programs(build_named(name), tmp_path / folder)
-    ran = run_blocks(sections(README.read_text(encoding="utf-8"))["A 60-second start"], tmp_path)
+    ran = run_blocks(text, tmp_path)
     assert len(ran) == 4
     for one in ran:
         # The README says that it shortens these paths.

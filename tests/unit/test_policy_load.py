@@ -343,6 +343,12 @@ STATE = '[[state]]\nname = "s"\nowner = ["o"]\nsymbols = ["f"]\n'
         (f'{STATE}ownr = ["x"]', 5, 'unknown key "ownr" in [[state]]; did you mean "owner"? allowed: name, owner,'),
         ('[[role]]\nforbid_need = ["x"]', 2, 'did you mean "forbid-need"?'),
         ('[[role]]\nzzz = ["x"]', 2, 'unknown key "zzz" in [[role]]; allowed: name, files, kind,'),
+        (
+            '[[role]]\nneed = ["x"]\nexternal = ["y"]',
+            3,
+            "forbid-export; external is a key of the top of the file and goes before the first [[...]]",
+        ),
+        (f'{STATE}select = ["LC1"]', 5, "; select is a key of the top of the file and goes before the first [[...]]"),
         ('[[role]]\n"a\\nb" = 1', 2, 'unknown key "a\\nb" in [[role]]'),
         ("[state]\nname = 's'", 1, "write [[state]], with two brackets"),
         ("state = [1]", 1, "[[state]] must be a table, not an integer"),

@@ -84,7 +84,7 @@ def test_properties_are_escaped_as_the_toolkit_does(path: str, written: str) -> 
 @given(hostile.reports)
 def test_the_runner_reads_back_what_was_meant_and_nothing_else(report: Report) -> None:
     *lines, verdict = render_github(report, (), WORK).split("\n")[:-1]
-    assert len(lines) == len(report.findings) + len(report.unknown)
+    assert len(lines) == len(report.findings) + len(report.unanswered)
     assert read_command(verdict) is None
     for line, reported in zip(lines, sort_findings(report.findings), strict=False):
         command = read_command(line)

@@ -38,6 +38,15 @@ def test_what_could_not_be_seen_is_no_pass_and_no_failure() -> None:
     assert UNKNOWN.outcome.exit_status == 2
 
 
+def test_what_did_not_apply_is_the_reason_where_nothing_else_was_checked() -> None:
+    skipped = Check("LC402", "model.pte", Outcome.NOT_APPLICABLE, "which program runs it is not known")
+    silent = replace(skipped, subject="other.pte", reason="")
+    assert report_of(checks=(skipped, silent)).unanswered == (skipped,)
+    unknown = replace(skipped, outcome=Outcome.UNKNOWN)
+    assert report_of(checks=(skipped, unknown)).unanswered == (unknown,)
+    assert report_of(checks=(skipped, replace(skipped, outcome=Outcome.PASS))).unanswered == ()
+
+
 def test_what_is_said_of_the_policy_shows_nothing_checked() -> None:
     """A warning about a waiver or an entry must not turn "nothing was checked" into a pass."""
     warning = ReportedFinding(replace(UNRESOLVED, severity=Severity.WARNING), about_policy=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
-from linkcheck.model import Location, Severity
+from linkcheck.model import Check, Location, Outcome, Severity
 from linkcheck.report.text import render_text
 from tests.unit.report import hostile
 from tests.unit.report.samples import (
@@ -48,6 +48,14 @@ unknown LC302 private-definition: build/lib/libodd.so
 
 FAIL: 1 error, 1 warning, 1 waived, 1 passed, 1 not applicable, 1 unknown (profile executorch-caller-stream)
 """
+
+
+def test_of_many_checks_that_did_not_apply_some_are_shown() -> None:
+    skipped = [Check("LC402", f"{number}.pte", Outcome.NOT_APPLICABLE, "not known") for number in range(1000)]
+    lines = render_text(report_of(checks=tuple(skipped))).splitlines()
+    assert lines[:3] == ["not applicable LC402: 0.pte", "  not known", ""]
+    assert sum(line.startswith("not applicable") for line in lines) == 20
+    assert lines[-3] == "… and 980 more, all of them in --format json"
 
 
 def test_a_whole_report_reads_well() -> None:
