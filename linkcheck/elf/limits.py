@@ -90,7 +90,7 @@ MAX_RESIDENT_TABLE = 8 << 20
 MAX_HASHES_KEPT = 1 << 14
 
 #: Bytes of relocations read for the largest symbol index they name, and of those looked at for what refers to a symbol.
-#: Bounds count.py and relocations.py.
+#: Bounds count.py, direct_data.py and relocations.py.
 MAX_RELOCATION_BYTES = 16 << 20
 
 #: Bytes of code that are gone through for what one function reaches. Bounds direct_data.py.
