@@ -234,7 +234,11 @@ class Finder:
 
     def _look_up(self, scope: Scope, name: str, version: str | None) -> int | None:
         match = self._match(scope, name, version)
-        return None if match is None else self._settle(*match)
+        if match is None:
+            return None
+        # A module that defines the name and has no relocation for it makes no look-up.
+        keep = match[1].binding == SymbolBinding.GNU_UNIQUE and self._refers(scope.module, name)
+        return self._settle(*match, keep=keep)
 
     def _settle(self, index: int, symbol: Symbol, *, keep: bool = True) -> int:
         """The module whose definition is used where the look-up ends at `symbol` of the module at `index`.
