@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from linkcheck.elf.reader import read_image
 from linkcheck.errors import ProcessError
 from linkcheck.inputs.mapped import find_images
+from linkcheck.inputs.process import split_preload
 from linkcheck.loader.files import Files
 from linkcheck.loader.load import Dlopen, load
 from linkcheck.loader.search import Found, Missing
@@ -79,7 +80,7 @@ class _Loading:
         self.mapped = mapped
         files = Files(facts.root, facts.working_directory, namespace=facts.foreign_mounts)
         self.system = System(read_image, files, library_path=[facts.environment.get("LD_LIBRARY_PATH", "")])
-        self.preload = [*_names(facts.environment.get("LD_PRELOAD", "")), *_read_preload_file(files)]
+        self.preload = [*split_preload((facts.environment.get("LD_PRELOAD", ""),)), *_read_preload_file(files)]
         self.by_file = {(one.image.device, one.image.inode): one for one in mapped.images}
         self.by_path = {files.inside(one.image.path): one for one in mapped.images}
         self.system.start_with(root.image)
@@ -131,10 +132,6 @@ def _needed_by_none(images: Sequence[Image]) -> list[Image]:
     needed = {name.rpartition("/")[2] for image in images for name in image.needed}
     free = [image for image in images if not {image.soname, image.path.rpartition("/")[2]} & needed]
     return (free or list(images))[::-1]
-
-
-def _names(preload: str) -> list[str]:
-    return [name for name in re.split("[: ]", preload) if name]
 
 
 def _read_preload_file(files: Files) -> list[str]:

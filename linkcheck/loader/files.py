@@ -79,7 +79,7 @@ class Files:
             return host_path[len(self.root) :] if host_path.startswith(f"{self.root}/") else host_path
         head, name = os.path.split(host_path)
         head = os.path.realpath(head)
-        if head != self.root and not head.startswith(self.root + "/"):
+        if not self._is_below(head):
             return f"{head.rstrip('/')}/{name}"
         return f"{head[len(self.root) :]}/{name}"
 
@@ -89,14 +89,18 @@ class Files:
         A path of the host that leads below the sysroot is taken for that, any other absolute one for the machine's.
         """
         whole = os.path.join(_find_working_directory(), name)
-        if not name.startswith("/") or self.is_host or self.is_mounted(whole) or self._is_below(os.path.dirname(whole)):
+        if (
+            not name.startswith("/")
+            or self.is_host
+            or self.is_mounted(whole)
+            or self._is_below(os.path.realpath(os.path.dirname(whole)))
+        ):
             return whole
         return self.root + name
 
     def _is_below(self, directory: str) -> bool:
-        """Whether the host's `directory` is the sysroot, or below it."""
-        real = os.path.realpath(directory)
-        return real == self.root or real.startswith(self.root + "/")
+        """Whether the host's `directory`, a path without links, is the sysroot, or below it."""
+        return directory == self.root or directory.startswith(self.root + "/")
 
     def host_path(self, path: str) -> str:
         """The host's name for `path`: links resolved inside the sysroot; on the host itself, `path` made absolute.

@@ -158,8 +158,7 @@ class Finder:
         match = self._match(scope, symbol.name, version)
         provider, unversioned = None, False
         if match is not None:
-            keep = match[1].binding == SymbolBinding.GNU_UNIQUE and self._refers(scope.module, symbol.name)
-            provider = self._settle(*match, keep=keep)
+            provider = self._settle(scope.module, *match)
             unversioned = self._lacks_versions(symbol, match[0])
         return Binding(
             scope.module,
@@ -234,20 +233,18 @@ class Finder:
 
     def _look_up(self, scope: Scope, name: str, version: str | None) -> int | None:
         match = self._match(scope, name, version)
-        if match is None:
-            return None
-        # A module that defines the name and has no relocation for it makes no look-up.
-        keep = match[1].binding == SymbolBinding.GNU_UNIQUE and self._refers(scope.module, name)
-        return self._settle(*match, keep=keep)
+        return None if match is None else self._settle(scope.module, *match)
 
-    def _settle(self, index: int, symbol: Symbol, *, keep: bool = True) -> int:
-        """The module whose definition is used where the look-up ends at `symbol` of the module at `index`.
+    def _settle(self, asker: int, index: int, symbol: Symbol) -> int:
+        """The module whose definition is used where the look-up of module `asker` ends at `symbol` of module `index`.
 
-        Without `keep` nobody asked ld.so yet, and later look-ups are as free as before.
+        Without a relocation `asker` makes none, and later look-ups are as free as before.
         """
         if symbol.binding != SymbolBinding.GNU_UNIQUE:
             return index
-        return self._unique.setdefault(symbol.name, index) if keep else self._unique.get(symbol.name, index)
+        if self._refers(asker, symbol.name):
+            return self._unique.setdefault(symbol.name, index)
+        return self._unique.get(symbol.name, index)
 
     def _refers(self, index: int, name: str) -> bool:
         """Whether a relocation of the module refers to `name`; also true where that cannot be told or decides nothing.

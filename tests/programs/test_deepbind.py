@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.loader.workshop import needs_compiler
+from tests.programs.one_state import STATE, USER
 
 if TYPE_CHECKING:
     from tests.programs.yard import Yard
 
 pytestmark = needs_compiler
 
-STATE = "static int state = %d; int s_get(void) { return state; } int s_add(void) { state++; return s_get(); }"
-PLUG_IN = "int s_get(void); int probe(void) { return s_get(); }"
 PROGRAM = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -42,7 +41,7 @@ deepbind = %s
 @pytest.mark.parametrize("deep", [False, True], ids=["plain", "deepbind"])
 def test_whose_definition_comes_first(yard: Yard, deep: bool) -> None:
     owner = yard.library("libowner.so", STATE % 1)
-    plug_in = yard.library("libplugin.so", PLUG_IN, "-Wl,-rpath,$ORIGIN", owner)
+    plug_in = yard.library("libplugin.so", USER, "-Wl,-rpath,$ORIGIN", owner)
     program = yard.program("program", f"{STATE % 3}\n{PROGRAM}", "-rdynamic")
     assert yard.run(program, str(plug_in), *(["deep"] if deep else [])).output == ("1" if deep else "3")
     verdict = yard.verify(program, "--policy", yard.policy(POLICY % str(deep).lower()))

@@ -11,6 +11,7 @@ import pytest
 
 from linkcheck.cli.run import run
 from tests.loader.workshop import needs_compiler
+from tests.programs.one_state import NEEDS, POLICY, PROGRAM, STATE, USER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from tests.programs.yard import Yard
 
 pytestmark = needs_compiler
-
-STATE = "static int state = %d; int s_get(void) { return state; } int s_add(void) { state++; return s_get(); }"
-USER = "int s_get(void); int probe(void) { return s_get(); }"
-PROGRAM = '#include <stdio.h>\nint probe(void); int main(void) { printf("%d", probe()); return 0; }'
-POLICY = '[[state]]\nname = "state"\nowner = ["libowner.so"]\nsymbols = ["s_get", "s_add"]\n'
-NEEDS = ("-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN")
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ class MuslFinder(Finder):
             return super()._match(Scope(scope.module, tuple(loader)), other, version)
         return found
 
-    def _settle(self, index: int, symbol: Symbol, *, keep: bool = True) -> int:
+    def _settle(self, asker: int, index: int, symbol: Symbol) -> int:
         return index
 
     def _lacks_versions(self, symbol: Symbol, index: int) -> bool:
