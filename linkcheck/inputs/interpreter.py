@@ -15,6 +15,7 @@ from linkcheck.inputs.extension_module import is_extension_module
 from linkcheck.loader.interpreter import named_libc, recognise_libc
 from linkcheck.loader.load import Dlopen
 from linkcheck.model import FileKind, Image, Libc
+from linkcheck.model.listed_symbols import ListedSymbols
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -232,4 +233,4 @@ def _stand_in(modules: Sequence[Image], libc: Libc) -> Image:
         directory = os.path.commonpath(paths)
     except ValueError:  # absolute and relative ones
         directory = os.path.dirname(paths[0])
-    return Image(directory or ".", FileKind.STAND_IN, modules[0].target, interpreter=loader)
+    return Image(directory or ".", FileKind.STAND_IN, modules[0].target, ListedSymbols(), interpreter=loader)

@@ -14,7 +14,6 @@ from linkcheck.model.images import (
     ThreadLocalSegment,
     VersionNeed,
 )
-from linkcheck.model.listed_symbols import ListedSymbols
 from linkcheck.model.load_sets import (
     Attempt,
     Binding,
@@ -64,7 +63,6 @@ __all__ = [
     "Image",
     "Json",
     "Libc",
-    "ListedSymbols",
     "LoadSet",
     "Location",
     "Module",

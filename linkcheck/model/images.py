@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model.files import EXECUTABLE_KINDS
-from linkcheck.model.listed_symbols import ListedSymbols
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -63,6 +62,7 @@ class Image(Value):
     path: str
     kind: FileKind
     target: Target
+    symbols: SymbolTable
     soname: str | None = None
     needed: tuple[str, ...] = ()
     #: DT_FILTER and DT_AUXILIARY: libraries that ld.so loads too, and searches before this one in its place.
@@ -81,7 +81,6 @@ class Image(Value):
     build_id: str | None = None
     version_definitions: tuple[SymbolVersion, ...] = ()
     version_needs: tuple[VersionNeed, ...] = ()
-    symbols: SymbolTable = ListedSymbols()
     dlopen_notes: tuple[DlopenNote, ...] = ()
     device: int = 0
     inode: int = 0

@@ -76,7 +76,6 @@ from typing import TYPE_CHECKING
 
 from linkcheck.model import BindingKind, Check, Confidence, Location, Outcome, Severity, Verdict
 from linkcheck.policy.symbols import matching_imports
-from linkcheck.rules.late_definition import tell_late_definition
 from linkcheck.rules.ownership import (
     judge_copies,
     judge_copies_if_global,
@@ -163,6 +162,8 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
         if not rivals:
             yield Check(META.code, subject, Outcome.UNKNOWN, judgement.reason)
         return
+    from linkcheck.rules.late_definition import tell_late_definition  # only a finding needs it
+
     unbound = [b for b in unbound if b.module not in rivals]
     widest = needs.list_unbound(judge_copies_if_global(state, load_set, settings))
     certain = {(b.module, b.symbol) for b in widest}

@@ -91,7 +91,6 @@ from linkcheck.loader.undefined import DefinitionFinder, count_asked
 from linkcheck.loader.versions import compare_versions
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
 from linkcheck.rules.kept import memory_of_run
-from linkcheck.rules.late_definition import tell_late_definition
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import MOST_IN_EVIDENCE, chain_text, counted, listed
@@ -206,6 +205,8 @@ class _Judge:
         return ""
 
     def _missing_in_program(self, index: int, demands: Sequence[Demand]) -> Finding:
+        from linkcheck.rules.late_definition import tell_late_definition  # only a finding needs it
+
         image = self.load_set.modules[index].image
         what = _it(len(demands))
         late = tell_late_definition(self.load_set, index, [name for name, _, _ in demands])

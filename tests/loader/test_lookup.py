@@ -20,7 +20,6 @@ from linkcheck.model import (
     BindingKind,
     FileKind,
     Image,
-    ListedSymbols,
     LoadSet,
     Symbol,
     SymbolVersion,
@@ -28,6 +27,7 @@ from linkcheck.model import (
     Verdict,
     Visibility,
 )
+from linkcheck.model.listed_symbols import ListedSymbols
 from tests.loader.fuzz import fuzz
 from tests.loader.workshop import Workshop, compile_c, find_program, needs_compiler
 

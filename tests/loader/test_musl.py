@@ -18,6 +18,7 @@ from linkcheck.loader.musl.search import expand_origin
 from linkcheck.loader.state import judge_state
 from linkcheck.loader.system import System
 from linkcheck.model import FileKind, FoundBy, Image, Libc, LoadSet, Target, Verdict
+from linkcheck.model.listed_symbols import ListedSymbols
 from tests.loader.fuzz import fuzz
 from tests.loader.fuzz.toolchain import why_not
 from tests.loader.workshop import Workshop, needs_compiler
@@ -309,7 +310,7 @@ class TestLookup:
 class TestWhichLibc:
     def image(self, *, interpreter: str | None = None, needed: tuple[str, ...] = (), machine: int = 62) -> Image:
         kind = FileKind.SHARED_OBJECT if interpreter is None else FileKind.PIE
-        return Image("/x", kind, Target(machine, 64, "little"), interpreter=interpreter, needed=needed)
+        return Image("/x", kind, Target(machine, 64, "little"), ListedSymbols(), interpreter=interpreter, needed=needed)
 
     @pytest.mark.parametrize(
         ("interpreter", "needed", "libc"),

@@ -11,7 +11,8 @@ from linkcheck.elf.reader import read_image
 from linkcheck.loader.load import load
 from linkcheck.loader.state import judge_state
 from linkcheck.loader.system import System
-from linkcheck.model import ListedSymbols, Verdict
+from linkcheck.model import Verdict
+from linkcheck.model.listed_symbols import ListedSymbols
 from linkcheck.value import replace
 from tests.loader.workshop import needs_compiler
 

@@ -46,6 +46,8 @@ UNWANTED = {
     "linkcheck.rules.program_rules": "only for pte, and to list the rules",
     "linkcheck.rules.engine_missing": "only for pte, and to list the rules",
     "linkcheck.rules.link_rules": "only for what is judged as a file, for a policy, and to name or list the rules",
+    "linkcheck.model.listed_symbols": "only for images that are made of plain values",
+    "linkcheck.rules.late_definition": "only for a finding",
     "linkcheck.rules.malformed_elf": "only for a file that is judged as one",
     "linkcheck.rules.unused_waiver": "only for a policy",
     "linkcheck.loader.processor": "only where something is there for some processors only",

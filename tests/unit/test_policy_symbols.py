@@ -9,7 +9,8 @@ import time
 import pytest
 
 from linkcheck.errors import UndemangledNameError
-from linkcheck.model import ListedSymbols, Symbol, SymbolBinding, SymbolType, Visibility
+from linkcheck.model import Symbol, SymbolBinding, SymbolType, Visibility
+from linkcheck.model.listed_symbols import ListedSymbols
 from linkcheck.policy import demangle, symbols
 from linkcheck.policy.demangle import make_demangler
 from linkcheck.policy.settings import SymbolSpec

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from linkcheck.executorch.facts import Delegate, Place, ProgramFile, ProgramKind
-from linkcheck.model import Confidence, FileKind, ListedSymbols, Outcome, Severity, SymbolBinding, Unresolved
+from linkcheck.model import Confidence, FileKind, Outcome, Severity, SymbolBinding, Unresolved
+from linkcheck.model.listed_symbols import ListedSymbols
 from linkcheck.rules.absent_state import check, check_bundle
 from linkcheck.rules.rule import Bundle, Names
 from tests.unit.rules.worlds import (

@@ -9,7 +9,6 @@ import pytest
 
 from linkcheck.model import (
     Image,
-    ListedSymbols,
     Outcome,
     Severity,
     Symbol,
@@ -18,6 +17,7 @@ from linkcheck.model import (
     SymbolVersion,
     Visibility,
 )
+from linkcheck.model.listed_symbols import ListedSymbols
 from linkcheck.rules import missing_export
 from linkcheck.rules.rule import Candidate
 from tests.unit.rules.candidates import SETTINGS, SHARED, candidate

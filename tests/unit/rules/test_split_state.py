@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from linkcheck.model import Confidence, FileKind, ListedSymbols, Outcome, Severity
+from linkcheck.model import Confidence, FileKind, Outcome, Severity
+from linkcheck.model.listed_symbols import ListedSymbols
 from linkcheck.rules.split_state import check
 from tests.unit.rules.worlds import (
     ACCESSOR,

@@ -11,7 +11,6 @@ from linkcheck.model import (
     FileKind,
     FoundBy,
     Image,
-    ListedSymbols,
     Outcome,
     Severity,
     Symbol,
@@ -19,6 +18,7 @@ from linkcheck.model import (
     SymbolVersion,
     VersionNeed,
 )
+from linkcheck.model.listed_symbols import ListedSymbols
 from linkcheck.rules.undefined_symbol import check
 from tests.unit.rules.worlds import checks, findings, image, load_set, only_finding, small_policy, symbol
 

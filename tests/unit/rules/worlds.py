@@ -8,7 +8,6 @@ from linkcheck.model import (
     FileKind,
     FoundBy,
     Image,
-    ListedSymbols,
     LoadSet,
     Module,
     Opened,
@@ -23,6 +22,7 @@ from linkcheck.model import (
     Visibility,
 )
 from linkcheck.model import Finding as Finding
+from linkcheck.model.listed_symbols import ListedSymbols
 from linkcheck.policy.load import load_settings
 from linkcheck.policy.settings import Role, Settings, State, SymbolSpec
 from linkcheck.rules import ALL_CODES
