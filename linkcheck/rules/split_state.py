@@ -15,6 +15,9 @@ several files define, each for itself, is one copy where ld.so merges the static
 and its code reaches no other variable of its file (else `unknown`; other code than x86-64's is not read). ld.so does
 not merge with `-fno-gnu-unique`, hidden or protected visibility, with the `-Bsymbolic` of gold and lld, nor with musl.
 
+A weak import that finds no definition is no use of any copy. Where a role demands it, LC402 reports it, and LC401 does
+not apply to what the others share.
+
 Uses that reach several versions of one file's symbols (`name@V1`, `name@@V2`, at different addresses) are `unknown`:
 the tables do not tell whether these share one variable. So are weak C++ functions without a variable in sight, where
 the uses are bound to another file's beside the owner's: they may be a header's inline functions, or have data of their
@@ -81,15 +84,24 @@ from linkcheck.model import (
     Severity,
     Verdict,
 )
-from linkcheck.rules.ownership import definers, is_owner, judge_copies, missing_libraries, owner_modules, state_names
+from linkcheck.rules.ownership import (
+    definers,
+    is_owner,
+    judge_copies,
+    judge_copies_if_global,
+    missing_libraries,
+    owner_modules,
+    state_names,
+)
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import chain_text, consequence, counted, link_remedy, listed
+from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, consequence, counted, link_remedy, listed, shown
+from linkcheck.text import unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from linkcheck.loader.state import Judgement
-    from linkcheck.model import LoadSet, RuleResult
+    from linkcheck.model import Binding, LoadSet, RuleResult
     from linkcheck.policy.settings import Settings, State
     from linkcheck.rules.header_code import Definitions
 
@@ -127,8 +139,7 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     if not judgement.providers:
         return Check(META.code, subject, Outcome.NOT_APPLICABLE, f"no loaded file defines the {state.name}")
     if judgement.verdict is Verdict.ABSENT:
-        reason = f"not every file that uses the {state.name} finds a definition of it (LC402)"
-        return Check(META.code, subject, Outcome.NOT_APPLICABLE, reason)
+        return _absent(load_set, state)
     # An object that the program only makes room for (R_*_COPY) still belongs to the library it is copied from.
     holder = next((b.copy_of for b in judgement.bindings if b.copy_of is not None), judgement.providers[0])
     others = [index for index in definers(load_set, names) if index != holder]
@@ -137,7 +148,40 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     if judgement.doubt:
         return Check(META.code, subject, Outcome.UNKNOWN, judgement.doubt)
     what = "one copy" if is_owner(load_set.modules[holder].image, state, load_set) else "the only copy in sight"
-    return Check(META.code, subject, Outcome.PASS, f"{what} of the {state.name}: {_path(load_set, holder)}")
+    copy = f"{what} of the {state.name}: {_path(load_set, holder)}"
+    unbound = [b for b in judgement.bindings if b.provider is None]  # weak ones, or the verdict would be another
+    if unbound:
+        return _judge_unbound(load_set, state, settings, unbound, copy)
+    return Check(META.code, subject, Outcome.PASS, copy)
+
+
+def _judge_unbound(
+    load_set: LoadSet, state: State, settings: Settings, unbound: Sequence[Binding], copy: str
+) -> RuleResult:
+    """The result where all uses end up in one `copy` but those of `unbound`, which are weak and find no definition."""
+    from linkcheck.rules.demands import find_demand
+
+    subject = load_set.root.path
+    widest = judge_copies_if_global(state, load_set, settings).bindings
+    never = {(b.module, b.symbol) for b in widest if b.provider is None}
+    certain = [b for b in unbound if (b.module, b.symbol) in never]
+    if any(find_demand(b, load_set, settings) for b in certain):
+        return _absent(load_set, state)
+    if any(find_demand(b, load_set, settings) for b in unbound):
+        reason = f"whether every file that must use the {state.name} finds a definition of it hangs on "
+        return Check(META.code, subject, Outcome.UNKNOWN, reason + SCOPE_OF_OPENED)
+    if certain:
+        symbols = shown(unique(b.symbol for b in certain), settings)
+        users = _paths(load_set, tuple(dict.fromkeys(b.module for b in certain)))
+        copy += f"; no definition is found for the weak import of {symbols} in {users}"
+    return Check(META.code, subject, Outcome.PASS, copy)
+
+
+def _absent(load_set: LoadSet, state: State) -> RuleResult:
+    reason = f"not every file that uses the {state.name} finds a definition of it"
+    # What the program of a library on its own would define is not known, and LC402 does not ask.
+    reason += " (LC402)" if load_set.root.is_executable else ""
+    return Check(META.code, load_set.root.path, Outcome.NOT_APPLICABLE, reason)
 
 
 def _several(
@@ -160,7 +204,8 @@ def _several(
         return _finding(load_set, state, copies, message + consequence(state), link_remedy(state), judgement)
     if judgement.doubt:
         return Check(META.code, load_set.root.path, Outcome.UNKNOWN, judgement.doubt)
-    return _merged(load_set, state, copies, definitions)
+    all_bound = all(b.provider is not None for b in judgement.bindings)
+    return _merged(load_set, state, copies, definitions, all_bound=all_bound)
 
 
 def _owners_among(load_set: LoadSet, state: State, copies: Sequence[int]) -> list[int]:
@@ -220,14 +265,17 @@ def _split(load_set: LoadSet, state: State, judgement: Judgement, names: Sequenc
     return _finding(load_set, state, copies, message, remedy, judgement, confidence)
 
 
-def _merged(load_set: LoadSet, state: State, copies: Sequence[int], definitions: Definitions) -> Finding:
+def _merged(
+    load_set: LoadSet, state: State, copies: Sequence[int], definitions: Definitions, *, all_bound: bool
+) -> Finding:
     from linkcheck.rules.header_code import header_remedy
 
     holder, *others = copies
     paths = _paths(load_set, others)
     verb = "defines" if len(others) == 1 else "define"
+    found = "" if all_bound else " that finds a definition"
     message = (
-        f"{paths} also {verb} the {state.name}, but every use in this process is bound to the copy in "
+        f"{paths} also {verb} the {state.name}, but every use in this process{found} is bound to the copy in "
         f"{_path(load_set, holder)}. "
     )
     message += (

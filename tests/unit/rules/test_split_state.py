@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from linkcheck.model import Confidence, FileKind, ListedSymbols, Outcome, Severity
+from linkcheck.model import Confidence, FileKind, ListedSymbols, Outcome, Severity, SymbolBinding
 from linkcheck.rules.split_state import check
 from tests.unit.rules.worlds import (
     ACCESSOR,
@@ -25,8 +25,11 @@ from tests.unit.rules.worlds import (
     load_set,
     only_finding,
     owner,
+    role,
     runner,
     small_policy,
+    spec,
+    symbol,
 )
 
 if TYPE_CHECKING:
@@ -177,6 +180,26 @@ def test_passes_one_copy_in_the_owner() -> None:
     assert checks(check(world, STREAM_ONLY)) == [
         ("bin/runner", Outcome.PASS, f"one copy of the caller stream: lib/{OWNER}")
     ]
+
+
+def test_cannot_see_whether_a_running_process_has_bound_what_a_role_demands() -> None:
+    weak = replace(symbol(ACCESSOR, defined=False), binding=SymbolBinding.WEAK)
+    program = image("bin/host", kind=FileKind.PIE)
+    delegate = replace(image("lib/d.so", soname="libd.so"), symbols=ListedSymbols((weak,)))
+    world = load_set(program, dlopened=(owner(), delegate))
+    settings = replace(STREAM_ONLY, roles=(role(files=("libd.so",), import_=(spec(ACCESSOR),)),))
+    copy = f"one copy of the caller stream: lib/{OWNER}"
+    ((_, outcome, reason),) = checks(check(world, settings))
+    assert (outcome, reason) == (
+        Outcome.NOT_APPLICABLE,
+        "not every file that uses the caller stream finds a definition of it (LC402)",
+    )
+    # Nobody has seen whether the owner was opened with RTLD_GLOBAL.
+    ((_, outcome, reason),) = checks(check(replace(world, observed=True), settings))
+    assert outcome is Outcome.UNKNOWN
+    assert reason.startswith("whether every file that must use the caller stream finds a definition of it hangs on ")
+    ((_, outcome, reason),) = checks(check(replace(world, observed=True), replace(settings, roles=())))
+    assert (outcome, reason) == (Outcome.PASS, copy)
 
 
 def test_cannot_see_a_state_that_nothing_touches_or_whose_owner_is_not_loaded() -> None:
