@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import FoundBy, Libc, SymbolBinding
+from linkcheck.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,6 +50,31 @@ def find_bringers(load_set: LoadSet, bindings: Iterable[Binding]) -> tuple[tuple
     searches = _Searches(load_set)
     return tuple(
         tuple(load_set.unresolved[~item] for item in sorted(searches.find_bringers(binding), reverse=True))
+        for binding in bindings
+    )
+
+
+class Changes(Value):
+    """What the missing libraries may change of one binding."""
+
+    #: Those of which a definition could take the use.
+    takers: tuple[Unresolved, ...]
+    #: Those of them that could also bring some other file before the provider.
+    bringers: tuple[Unresolved, ...]
+
+
+def find_changes(load_set: LoadSet, bindings: Iterable[Binding]) -> tuple[Changes, ...]:
+    """What the missing libraries may change of each of `bindings`, which have a provider and are looked up by ld.so.
+
+    Raises what SymbolTable.exported raises.
+    """
+    searches = _Searches(load_set)
+
+    def list_missing(items: Iterable[int]) -> tuple[Unresolved, ...]:
+        return tuple(load_set.unresolved[~item] for item in sorted(items, reverse=True))
+
+    return tuple(
+        Changes(list_missing(searches.find(binding)), list_missing(searches.find_bringers(binding)))
         for binding in bindings
     )
 

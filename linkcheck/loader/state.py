@@ -32,6 +32,8 @@ class Judgement(Value):
     doubt: str = ""
     #: UNKNOWN only because a file is missing: everything else was seen.
     incomplete: bool = False
+    #: The names of missing libraries with which uses that end up in several files may all end up in one.
+    mergers: tuple[str, ...] = ()
 
     @property
     def providers(self) -> tuple[int, ...]:
@@ -48,8 +50,9 @@ def judge_state(load_set: LoadSet, symbols: Collection[str], *, hidden: bool = T
     """The verdict on the state behind `symbols` in this load set.
 
     ABSENT: nobody defines one that somebody imports, or nobody touches the state at all (then `touching` is empty).
-    UNKNOWN: the same, while a file is missing or a symbol table cannot be seen; and what would be ONE, but is used in
-    several versions, or hangs on relocations that cannot be read. In a load set with a filter everything is UNKNOWN.
+    UNKNOWN: the same, while a file is missing or a symbol table cannot be seen; what would be ONE, but is used in
+    several versions, or hangs on relocations that cannot be read; and what is SPLIT, but perhaps not with what is
+    missing. In a load set with a filter everything is UNKNOWN.
     A weak import that stays unbound takes no part, unless it is a program's with a slot of its own; nor, without
     `hidden`, does a definition that only its own file can use. Raises what `bindings` raises.
     """
@@ -58,6 +61,13 @@ def judge_state(load_set: LoadSet, symbols: Collection[str], *, hidden: bool = T
     judgement = Judgement(_count(found), found, "", corrected.fixed)
     if reason := describe_filters(load_set):
         return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason)
+    if judgement.verdict is Verdict.SPLIT and load_set.unresolved:
+        from linkcheck.loader.mergers import find_mergers
+
+        if mergers := find_mergers(load_set, corrected):
+            names = tuple(dict.fromkeys(unresolved.needed for unresolved in mergers))
+            reason = f"not found, and the uses may all end up in one file with it: {', '.join(names)}"
+            return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason, incomplete=True, mergers=names)
     if judgement.verdict is Verdict.SPLIT and any(not opened.global_ for opened in load_set.opened):
         everything_global = replace(load_set, opened=tuple(replace(opened, global_=True) for opened in load_set.opened))
         if _count(_bind(everything_global, symbols, hidden).bindings) is Verdict.ONE:
@@ -139,6 +149,8 @@ class Redirections(Value):
     unclear: tuple[int, ...] = ()
     #: Why uses that are all bound to one file may reach several variables, or empty.
     doubt: str = ""
+    #: Inline functions whose uses are bound to the file that holds the variables in them, and not to their own.
+    led: frozenset[str] = frozenset()
 
 
 def correct_bindings(load_set: LoadSet, found: Sequence[Binding]) -> Redirections:

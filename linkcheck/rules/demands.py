@@ -1,4 +1,4 @@
-"""Which role demands that a file imports a symbol: what makes a weak import one that must find a definition. No verdict."""
+"""Which role demands that a file imports a symbol, so that a weak import must find a definition, too. No verdict."""
 
 from __future__ import annotations
 

@@ -60,7 +60,11 @@ $ linkcheck verify runner --dlopen libdelegate.so
 ## What it cannot see
 
 Hidden copies in stripped files (LC301 and LC404 look for the missing import), and what an unresolved library brings:
-while one is missing, a single copy is `unknown`, not a pass. A file that exports a copy and leaves only some of its
+while one is missing, a single copy is `unknown`, not a pass. Several are `unknown`, too, where that library may lead
+all uses to one: it may define the symbols itself, or need one of the copies, and come before what the uses are bound to
+now. They are an error where it cannot: a hidden or protected copy, one that is linked with `-Bsymbolic`, or a search in
+which it comes later. It counts as a file of its own unless its name says otherwise, and as none that brings another
+file under the name of one that is loaded. A file that exports a copy and leaves only some of its
 uses to ld.so: one relocation for one of the symbols is taken as the sign that all of its uses can be led elsewhere.
 That an inline function reaches an inline variable or a static member of a template, which ld.so merges, too, and inline
 functions that the compiler has put into their callers: name the variable in `symbols`, not the function (a static one
@@ -101,7 +105,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from linkcheck.loader.state import Judgement
-    from linkcheck.model import Binding, LoadSet, RuleResult
+    from linkcheck.model import Binding, LoadSet, RuleResult, Unresolved
     from linkcheck.policy.settings import Settings, State
     from linkcheck.rules.header_code import Definitions
 
@@ -123,7 +127,7 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     names = state_names(state, load_set)
     judgement = judge_copies(state, load_set, settings)
     if judgement.verdict in (Verdict.SPLIT, Verdict.SPLIT_UNLESS_GLOBAL):
-        return _split(load_set, state, judgement, names)
+        return _split(load_set, state, judgement, names, missing_libraries(load_set, settings))
     if describe_filters(load_set):
         return Check(META.code, subject, Outcome.UNKNOWN, judgement.reason)
     missing = missing_libraries(load_set, settings)
@@ -133,9 +137,7 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     if unseen is not None:
         return Check(META.code, subject, Outcome.UNKNOWN, f"{unseen.path}: {unseen.symbols.unseen}")
     if missing:
-        names_missing = listed(sorted({u.needed for u in missing}))
-        reason = f"{names_missing} not found, and it may hold another copy of the {state.name}"
-        return Check(META.code, subject, Outcome.UNKNOWN, reason)
+        return _judge_incomplete(load_set, state, judgement, names, missing)
     if not judgement.providers:
         return Check(META.code, subject, Outcome.NOT_APPLICABLE, f"no loaded file defines the {state.name}")
     if judgement.verdict is Verdict.ABSENT:
@@ -153,6 +155,25 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     if unbound:
         return _judge_unbound(load_set, state, settings, unbound, copy)
     return Check(META.code, subject, Outcome.PASS, copy)
+
+
+def _judge_incomplete(
+    load_set: LoadSet, state: State, judgement: Judgement, names: Sequence[str], missing: Sequence[Unresolved]
+) -> RuleResult:
+    """The result while `missing` may still change how many copies there are."""
+    copies = definers(load_set, names)
+    if len(_owners_among(load_set, state, copies)) > 1:
+        return _several(load_set, state, judgement, names, copies)  # whatever the missing ones bring
+    if judgement.mergers:
+        used = listed([_path(load_set, index) for index in judgement.providers])
+        reason = (
+            f"{listed(judgement.mergers)} not found, and what it defines or brings may lead all uses of the "
+            f"{state.name} to one copy: without it they end up in {used}"
+        )
+    else:
+        names_missing = listed(sorted({u.needed for u in missing}))
+        reason = f"{names_missing} not found, and it may hold another copy of the {state.name}"
+    return Check(META.code, load_set.root.path, Outcome.UNKNOWN, reason)
 
 
 def _judge_unbound(
@@ -233,7 +254,9 @@ def _unknown_origin(load_set: LoadSet, state: State, copies: Sequence[int]) -> s
     )
 
 
-def _split(load_set: LoadSet, state: State, judgement: Judgement, names: Sequence[str]) -> Finding:
+def _split(
+    load_set: LoadSet, state: State, judgement: Judgement, names: Sequence[str], missing: Sequence[Unresolved]
+) -> Finding:
     from linkcheck.rules.header_code import describe_definitions, header_remedy
 
     copies = judgement.providers
@@ -258,7 +281,8 @@ def _split(load_set: LoadSet, state: State, judgement: Judgement, names: Sequenc
     if judgement.verdict is Verdict.SPLIT_UNLESS_GLOBAL:
         message += " (one only if everything were opened with RTLD_GLOBAL)"
     after = f"{problem}{consequence(state)}".strip()
-    message = "\n".join([f"{message}:", *lines, *([after] if after else [])])
+    stay = [f"Whatever {listed(sorted({u.needed for u in missing}))} may bring (not found), they do not become one."]
+    message = "\n".join([f"{message}:", *lines, *(stay if missing else []), *([after] if after else [])])
     confidence = Confidence.MEDIUM if doubtful and len(only) < 2 and not problem else Confidence.HIGH
     definitions = describe_definitions(load_set, copies, names)
     remedy = header_remedy(state, definitions) if definitions.from_header and len(owners) < 2 else link_remedy(state)
