@@ -102,7 +102,9 @@ def start_process(
             break
         callers.update(more)
     load_set = replace(_locate_unresolved(tidied, neighbours), named=named)
-    met = dict.fromkeys(attempt.path for missing in load_set.unresolved for attempt in missing.rejected)
+    given = {system.files.absolute(examined.identity.path): examined.identity.path for examined in opened}
+    rejected = (attempt.path for missing in load_set.unresolved for attempt in missing.rejected)
+    met = dict.fromkeys(given.get(path, path) for path in rejected)
     return Process(load_set, tuple(opened), tuple(examiner.examine(path) for path in met), tuple(callers))
 
 

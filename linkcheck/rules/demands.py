@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.policy.symbols import matching_imports
-from linkcheck.rules.ownership import roles_of
+from linkcheck.rules.ownership import list_imports, roles_of
 
 if TYPE_CHECKING:
     from linkcheck.model import Binding, LoadSet
@@ -14,9 +13,9 @@ if TYPE_CHECKING:
 
 def find_demand(binding: Binding, load_set: LoadSet, settings: Settings) -> Role | None:
     """The first role of the file that demands the import that `binding` is about, if any."""
-    table = load_set.modules[binding.module].image.symbols
+    image = load_set.modules[binding.module].image
     for role in roles_of(binding.module, load_set, settings):
         for spec in role.import_:
-            if any(symbol.name == binding.symbol for symbol in matching_imports(table, spec)):
+            if any(symbol.name == binding.symbol for symbol in list_imports(image, spec)):
                 return role
     return None

@@ -66,7 +66,7 @@ from linkcheck.model import Check, Finding, Location, Outcome, Severity, SymbolT
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import State
 from linkcheck.policy.symbols import matching_exports, matching_imports
-from linkcheck.rules.ownership import imported_symbols, owner_in_question, owner_modules, roles_of
+from linkcheck.rules.ownership import imported_symbols, list_imports, owner_in_question, owner_modules, roles_of
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import counted, demanded_by, listed
 from linkcheck.text import one_line
@@ -125,9 +125,7 @@ def check_load_set(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult
     for state in settings.states:
         if not any(imported_symbols(module.image, state) for module in load_set.modules):
             continue
-        used = [
-            spec for spec in state.symbols if any(matching_imports(m.image.symbols, spec) for m in load_set.modules)
-        ]
+        used = [spec for spec in state.symbols if any(list_imports(m.image, spec) for m in load_set.modules)]
         for index in owner_modules(state, load_set):
             yield _judge_exports(load_set.modules[index].image, state, used)
     for index, module in enumerate(load_set.modules):
