@@ -24,6 +24,7 @@ from tests.unit.rules.worlds import (
     image,
     load_set,
     only_finding,
+    outcomes,
     owner,
     role,
     runner,
@@ -33,6 +34,7 @@ from tests.unit.rules.worlds import (
 )
 
 if TYPE_CHECKING:
+    from linkcheck.model import Image
     from linkcheck.policy.settings import Settings
 
 STREAM_ONLY = replace(PROFILE, states=PROFILE.states[:1])
@@ -224,6 +226,47 @@ def test_cannot_see_a_copy_in_a_missing_library() -> None:
     ]
     external = replace(STREAM_ONLY, external=("libx.so",))
     assert [outcome for _, outcome, _ in checks(check(world, external))] == [Outcome.PASS]
+
+
+def test_cannot_see_whether_a_missing_library_comes_before_two_copies() -> None:
+    first = image("lib/a.so", soname="liba.so", exports=(ACCESSOR,))
+    second = image("lib/b.so", soname="libb.so", exports=(ACCESSOR,))
+    program = image("bin/host", kind=FileKind.PIE, needed=("libx.so",))
+    world = load_set(program, dlopened=(first, second), missing=("libx.so",))
+    assert checks(check(world, STREAM_ONLY)) == [
+        (
+            "bin/host",
+            Outcome.UNKNOWN,
+            (
+                "libx.so not found, and what it defines or brings may lead all uses of the caller stream to one copy: "
+                "without it they end up in lib/a.so and lib/b.so"
+            ),
+        )
+    ]
+    # What is declared external holds no state.
+    assert findings(check(world, replace(STREAM_ONLY, external=("libx.so",))))
+
+
+def test_finds_copies_that_look_nothing_up_whatever_is_missing() -> None:
+    first = image("lib/a.so", soname="liba.so", exports=(ACCESSOR,))
+    second = replace(image("lib/b.so", soname="libb.so", exports=(ACCESSOR,)), symbolic=True)
+    program = image("bin/host", kind=FileKind.PIE, needed=("libx.so",))
+
+    def judge(*opened: Image) -> list[Outcome]:
+        return outcomes(check(load_set(program, dlopened=opened, missing=("libx.so",)), STREAM_ONLY))
+
+    # The missing library may need the second one, and so bring it before the first.
+    assert judge(first, second) == [Outcome.UNKNOWN]
+    assert judge(replace(first, symbolic=True), second) == [Outcome.FINDING]
+    hidden = image("lib/c.so", soname="libc.so", private=OWNER_SYMBOLS)
+    finding = only_finding(check(load_set(program, dlopened=(first, hidden), missing=("libx.so",)), STREAM_ONLY))
+    assert "Whatever libx.so may bring (not found), they do not become one." in finding.message
+
+
+def test_finds_two_owners_whatever_is_missing() -> None:
+    renamed = owner("lib/libexecutorch_extension_cuda.so", soname="libexecutorch_extension_cuda.so")
+    world = load_set(runner(needed=("libx.so", OWNER)), owner(), renamed, missing=("libx.so",))
+    assert "are 2 owner libraries in one process" in only_finding(check(world, STREAM_ONLY)).message
 
 
 def test_cannot_see_a_copy_in_a_table_without_an_end() -> None:
