@@ -59,7 +59,8 @@ $ linkcheck verify runner --dlopen libdelegate.so
 
 ## What it cannot see
 
-Hidden copies in stripped files (LC301 and LC404 look for the missing import), and what an unresolved library brings:
+Hidden copies in stripped files (LC301 and LC404 look for the missing import; beside what LC301 finds a copy is only
+called the only one in sight), and what an unresolved library brings:
 while one is missing, a single copy is `unknown`, not a pass. Several are `unknown`, too, where that library may lead
 all uses to one: it may define the symbols itself, or need one of the copies, and come before what the uses are bound to
 now. They are an error where it cannot: a hidden or protected copy, one that is linked with `-Bsymbolic`, or a search in
@@ -95,7 +96,10 @@ from linkcheck.rules.ownership import (
     judge_copies_if_global,
     missing_libraries,
     owner_modules,
+    roles_of,
     state_names,
+    state_of,
+    uses_any,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, consequence, counted, link_remedy, listed, shown
@@ -149,12 +153,27 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
         return _several(load_set, state, judgement, names, (holder, *others))
     if judgement.doubt:
         return Check(META.code, subject, Outcome.UNKNOWN, judgement.doubt)
-    what = "one copy" if is_owner(load_set.modules[holder].image, state, load_set) else "the only copy in sight"
-    copy = f"{what} of the {state.name}: {_path(load_set, holder)}"
+    hiding = _list_hiding(load_set, state, settings)
+    is_sure = is_owner(load_set.modules[holder].image, state, load_set) and not hiding
+    copy = f"{'one copy' if is_sure else 'the only copy in sight'} of the {state.name}: {_path(load_set, holder)}"
+    if hiding:
+        copy += f"; {_paths(load_set, hiding)} must import it and {'does' if len(hiding) == 1 else 'do'} not (LC301)"
     unbound = [b for b in judgement.bindings if b.provider is None]  # weak ones, or the verdict would be another
     if unbound:
         return _judge_unbound(load_set, state, settings, unbound, copy)
     return Check(META.code, subject, Outcome.PASS, copy)
+
+
+def _list_hiding(load_set: LoadSet, state: State, settings: Settings) -> list[int]:
+    """The modules of which LC301 says that they may hide a copy: a role demands an import, and there is none."""
+    demanding = {id(r) for r in settings.roles if any(state_of(spec, settings) is state for spec in r.import_)}
+    return [
+        index
+        for index, module in enumerate(load_set.modules)
+        if any(id(role) in demanding for role in roles_of(index, load_set, settings))
+        and not uses_any(module.image, state)
+        and not is_owner(module.image, state, load_set)
+    ]
 
 
 def _judge_incomplete(

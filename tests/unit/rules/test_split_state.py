@@ -204,6 +204,17 @@ def test_cannot_see_whether_a_running_process_has_bound_what_a_role_demands() ->
     assert (outcome, reason) == (Outcome.PASS, copy)
 
 
+def test_passes_the_only_copy_in_sight_beside_files_that_may_hide_others() -> None:
+    hiding = [image(f"lib/{name}.so", soname=f"lib{name}.so", needed=(OWNER,)) for name in "de"]
+    copy = f"the only copy in sight of the caller stream: lib/{OWNER}; "
+    assert [reason for _, _, reason in checks(check(load_set(runner(), owner(), hiding[0]), STREAM_ONLY))] == [
+        f"{copy}lib/d.so must import it and does not (LC301)"
+    ]
+    assert [reason for _, _, reason in checks(check(load_set(runner(), owner(), *hiding), STREAM_ONLY))] == [
+        f"{copy}lib/d.so and lib/e.so must import it and do not (LC301)"
+    ]
+
+
 def test_cannot_see_a_state_that_nothing_touches_or_whose_owner_is_not_loaded() -> None:
     world = load_set(image("bin/a", kind=FileKind.PIE, imports=("printf",)))
     assert checks(check(world, PROFILE)) == [
