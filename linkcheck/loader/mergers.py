@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.missing import find_changes
+from linkcheck.loader.state import lead_to_sources
 from linkcheck.model import BindingKind, Libc, SymbolBinding, Visibility
 from linkcheck.value import replace
 
@@ -30,10 +31,10 @@ def find_mergers(load_set: LoadSet, corrected: Redirections) -> tuple[Unresolved
 
     `corrected` are bindings that end up in several. Raises what SymbolTable.exported and .referenced raise.
     """
-    uses = [b for b in corrected.bindings if b.provider is not None]
     settled = _find_settled(load_set, corrected)
     # What the executable holds as a copy of an object is what everybody uses, wherever the copy is made from.
-    changes = find_changes(load_set, [replace(b, copy_of=None) for b in uses])
+    changes = find_changes(load_set, [replace(b, copy_of=None) for b in corrected.bindings if b.provider is not None])
+    uses = [b for b in lead_to_sources(corrected.bindings) if b.provider is not None]
     common: set[int] | None = None
     mergers: dict[int, Unresolved] = {}
     for use, change in zip(uses, changes, strict=True):

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 class Judgement(Value):
-    """The verdict, and the bindings it was read from. `reason` says what could not be seen (UNKNOWN), or is empty."""
+    """The verdict, and the bindings it was read from. `reason` says what could not be seen (UNKNOWN), or is empty.
+
+    A use of an object that the executable holds as a copy (Binding.copy_of) counts as one of the module it is copied
+    from where everybody uses the copy.
+    """
 
     verdict: Verdict
     bindings: tuple[Binding, ...]
@@ -57,8 +61,7 @@ def judge_state(load_set: LoadSet, symbols: Collection[str], *, hidden: bool = T
     `hidden`, does a definition that only its own file can use. Raises what `bindings` raises.
     """
     corrected = _bind(load_set, symbols, hidden)
-    found = corrected.bindings
-    judgement = Judgement(_count(found), found, "", corrected.fixed)
+    judgement = Judgement(_count(corrected.bindings), tuple(lead_to_sources(corrected.bindings)), "", corrected.fixed)
     if reason := describe_filters(load_set):
         return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason)
     if judgement.verdict is Verdict.SPLIT and load_set.unresolved:
@@ -93,7 +96,21 @@ def _bind(load_set: LoadSet, symbols: Collection[str], hidden: bool) -> Redirect
     return lead_to_variables(load_set, found)
 
 
-def _count(found: Collection[Binding]) -> Verdict:
+def lead_to_sources(found: Sequence[Binding]) -> Sequence[Binding]:
+    """`found` with the uses of the executable's copy of an object bound to the module that it is copied from.
+
+    The two are one object unless somebody still uses the module's own, as that itself does with -Bsymbolic, and whoever
+    finds it first by RTLD_DEEPBIND.
+    """
+    sources = {b.symbol: b.copy_of for b in found if b.copy_of is not None}
+    if not sources:
+        return found
+    apart = {b.symbol for b in found if b.provider is not None and b.provider == sources.get(b.symbol)}
+    return [b if b.copy_of is None or b.symbol in apart else replace(b, provider=b.copy_of) for b in found]
+
+
+def _count(bindings: Sequence[Binding]) -> Verdict:
+    found = lead_to_sources(bindings)
     providers = {binding.provider for binding in found if binding.provider is not None}
     if len(providers) > 1:
         return Verdict.SPLIT

@@ -71,8 +71,8 @@ That an inline function reaches an inline variable or a static member of a templ
 functions that the compiler has put into their callers: name the variable in `symbols`, not the function (a static one
 inside of it is `get()::value`). What exported functions that an inline function calls hand out. Constructors: two files
 that register the same thing with one registry do so twice, whatever their symbols are bound to (`forbid-import`,
-`forbid-export` of a `[[role]]`: LC204, LC302). RTLD_DEEPBIND counts where a `[[dlopen]]` says `deepbind`. That a library uses an object, of which the program has a copy
-(R_*_COPY), by a second name: name both.
+`forbid-export` of a `[[role]]`: LC204, LC302). RTLD_DEEPBIND counts where a `[[dlopen]]` says `deepbind`. That
+a library uses an object of which the program has a copy (R_*_COPY) by a second name: name both.
 """
 
 from __future__ import annotations

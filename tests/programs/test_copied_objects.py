@@ -63,6 +63,43 @@ def test_it_imports_the_object_and_has_no_copy_of_its_own(yard: Yard, owner: Pat
     assert {"LC301", "LC302", "LC303", "LC306", "LC401", "LC402"} <= passed
 
 
+@pytest.mark.parametrize("names", ['"s_value", "s_get"', '"s_*"'], ids=["both", "pattern"])
+def test_it_is_one_state_with_the_functions_of_the_owner(yard: Yard, owner: Path, names: str) -> None:
+    program = yard.program("program", PROGRAM, "-fno-pic", "-no-pie", *LINKS)
+    policy = yard.policy(IMPORT.replace('symbols = ["s_value"]', f"symbols = [{names}]"))
+    assert yard.run(program).output == "9 9"
+    assert yard.verify(program, "--policy", policy).status == 0
+
+
+@pytest.mark.parametrize(
+    ("user", "deepbind", "output"),
+    [
+        ("int s_value = 3;", False, "9 9 9"),
+        ("extern int s_value;", False, "9 9 9"),
+        ('__attribute__((visibility("hidden"))) int s_value = 3;', False, "9 9 3"),
+        ("extern int s_value;", True, "9 9 1"),
+    ],
+    ids=["exported", "imported", "hidden", "deepbind"],
+)
+def test_what_it_opens_shares_the_copy_or_does_not(
+    yard: Yard, owner: Path, user: str, deepbind: bool, output: str
+) -> None:
+    library = yard.library("libuser.so", f"{user} int probe(void) {{ return s_value; }}", "-Wl,--no-as-needed", *LINKS)
+    opening = PROGRAM.replace("#include", "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include").replace(
+        'printf("%d %d", s_value, s_get());',
+        f'int (*probe)(void) = (int (*)(void))dlsym(dlopen("{library}", RTLD_NOW | {"RTLD_DEEPBIND" * deepbind or 0}), '
+        '"probe"); printf("%d %d %d", s_value, s_get(), probe());',
+    )
+    program = yard.program("program", opening, "-fno-pic", "-no-pie", *LINKS, "-ldl")
+    assert copies(program)
+    assert yard.run(program).output == output
+    edge = f'[[dlopen]]\nfrom = "program"\npath = "{library}"\ndeepbind = {str(deepbind).lower()}\n'
+    both = IMPORT.replace('symbols = ["s_value"]', 'symbols = ["s_value", "s_get"]')
+    for policy in (IMPORT, both):
+        codes = yard.verify(program, "--policy", yard.policy(policy + edge)).codes
+        assert codes == (set() if output == "9 9 9" else {"LC401"})
+
+
 def test_it_has_its_own_where_the_owner_keeps_to_itself(yard: Yard) -> None:
     yard.library("libowner.so", OWNER, "-Wl,-Bsymbolic")
     program = yard.program("program", PROGRAM, "-fno-pic", "-no-pie", *LINKS)
