@@ -9,6 +9,7 @@ from linkcheck.elf.reader import explain_kind, read_image
 from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
 from linkcheck.loader.load import Dlopen, load
 from linkcheck.loader.tidy import tidy_paths
+from linkcheck.loader.tokens import expand
 from linkcheck.model import IMAGE_KINDS, FileIdentity
 from linkcheck.policy.patterns import means_file
 from linkcheck.value import Value, replace
@@ -90,7 +91,8 @@ def start_process(
     while True:
         _, made = _find_below((), [_open_edge(edge, callers[edge]) for edge in edges if edge in callers], system.files)
         requests = [*made, *dlopen]
-        opened = [examiner.examine(name) for name in (*preload, *(one.name for one in requests)) if "/" in name]
+        names = (*preload, *(one.name for one in requests))
+        opened = [examiner.examine(name) for name in names if "/" in name and not _has_token(name)]
         broken = {examined.identity.path for examined in opened if examined.image is None}
         load_set = load(root, system, preload=preload, dlopen=requests, broken=broken)
         tidied = tidy_paths(load_set, system)
@@ -100,7 +102,9 @@ def start_process(
             break
         callers.update(more)
     load_set = replace(_locate_unresolved(tidied, neighbours), named=named)
-    met = dict.fromkeys(attempt.path for missing in load_set.unresolved for attempt in missing.rejected)
+    given = {system.files.absolute(examined.identity.path): examined.identity.path for examined in opened}
+    rejected = (attempt.path for missing in load_set.unresolved for attempt in missing.rejected)
+    met = dict.fromkeys(given.get(path, path) for path in rejected)
     return Process(load_set, tuple(opened), tuple(examiner.examine(path) for path in met), tuple(callers))
 
 
@@ -121,6 +125,11 @@ def load_process(path: str, system: System, *, dlopen: Sequence[Dlopen] = (), pr
     preload, dlopen = _find_below(preload, dlopen, system.files)
     load_set = load(root, system, preload=preload, dlopen=dlopen)
     return _locate_unresolved(tidy_paths(load_set, system), ())
+
+
+def _has_token(name: str) -> bool:
+    """Whether `name` has a token such as $ORIGIN in it: where that leads is for the loader to say."""
+    return "$" in name and expand(name, lambda _: "") != name
 
 
 def _find_below(

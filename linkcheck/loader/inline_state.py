@@ -42,7 +42,8 @@ def lead_to_variables(load_set: LoadSet, corrected: Redirections) -> Redirection
         replace(b, provider=holders[b.symbol]) if b.provider is not None and b.symbol in holders else b
         for b in corrected.bindings
     )
-    return replace(corrected, bindings=tuple(led), doubt=next((doubt for doubt in doubts if doubt), ""))
+    doubt = next((doubt for doubt in doubts if doubt), "")
+    return replace(corrected, bindings=tuple(led), doubt=doubt, led=frozenset(holders))
 
 
 def _find_doubt(load_set: LoadSet, function: str, variables: Sequence[tuple[int, str]]) -> str:

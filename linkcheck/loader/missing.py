@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import FoundBy, Libc, SymbolBinding
+from linkcheck.loader import lookup
+from linkcheck.model import BindingKind, FoundBy, Libc, SymbolBinding
+from linkcheck.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,6 +55,31 @@ def find_bringers(load_set: LoadSet, bindings: Iterable[Binding]) -> tuple[tuple
     )
 
 
+class Changes(Value):
+    """What the missing libraries may change of one binding."""
+
+    #: Those of which a definition could take the use.
+    takers: tuple[Unresolved, ...]
+    #: Those of them that could also bring some other file before the provider.
+    bringers: tuple[Unresolved, ...]
+
+
+def find_changes(load_set: LoadSet, bindings: Iterable[Binding]) -> tuple[Changes, ...]:
+    """What the missing libraries may change of each of `bindings`, which have a provider and are looked up by ld.so.
+
+    Raises what SymbolTable.exported raises.
+    """
+    searches = _Searches(load_set)
+
+    def list_missing(items: Iterable[int]) -> tuple[Unresolved, ...]:
+        return tuple(load_set.unresolved[~item] for item in sorted(items, reverse=True))
+
+    return tuple(
+        Changes(list_missing(searches.find(binding)), list_missing(searches.find_bringers(binding)))
+        for binding in bindings
+    )
+
+
 class _Searches:
     """What would be searched for each module if nothing were missing.
 
@@ -85,6 +112,8 @@ class _Searches:
         self._own: dict[int, Sequence[int]] = {item: self._starting for item in self._starting if item >= 0}
         #: Module -> what would be searched for it if something missing needed it, and so brought it earlier.
         self._earlier: dict[int, tuple[Sequence[int], ...]] = {}
+        #: Name of a unique symbol -> whether nothing missing can decide which definition of it serves the process.
+        self._decided: dict[str, bool] = {}
         self._add_opened(sorted(opened, reverse=True))
 
     def _lacks(self, unresolved: Unresolved) -> bool:
@@ -158,7 +187,7 @@ class _Searches:
         if binding.copy_of is not None:
             module, provider = 0, binding.copy_of
         found = set(self._unplaced)
-        if self._is_unique(provider, binding.symbol):
+        if self._is_unique(provider, binding.symbol) and not self._is_decided(binding.symbol):
             # The first one relocated decides for all, and with DT_SYMBOLIC that looks into itself first.
             for search in (self._own[module], *self._earlier.get(module, ())):
                 found.update(item for item in search if item < 0)
@@ -170,6 +199,23 @@ class _Searches:
                 before = search
             found.update(item for item in before if item < 0)
         return found
+
+    def _is_decided(self, name: str) -> bool:
+        """Whether a look-up of `name` ends at a unique definition before anything missing could be there."""
+        if name not in self._decided:
+            self._decided[name] = not self._unplaced and any(
+                self._is_unique(use.provider, name) and self._refers(use)
+                for use in lookup.bindings(self._load_set, [name], private=False)
+                if use.module in self._own
+                and not _has_missing(self._own[use.module])
+                and not self._earlier.get(use.module)
+            )
+        return self._decided[name]
+
+    def _refers(self, use: Binding) -> bool:
+        table = self._load_set.modules[use.module].image.symbols
+        ask = table.requested if use.kind is BindingKind.IMPORT else table.referenced
+        return bool(ask((use.symbol,)))
 
     def _defines(self, item: int, name: str) -> bool:
         return bool(self._load_set.modules[item].image.symbols.exported(name))

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 class Judgement(Value):
-    """The verdict, and the bindings it was read from. `reason` says what could not be seen (UNKNOWN), or is empty."""
+    """The verdict, and the bindings it was read from. `reason` says what could not be seen (UNKNOWN), or is empty.
+
+    A use of an object that the executable holds as a copy (Binding.copy_of) counts as one of the module it is copied
+    from where everybody uses the copy.
+    """
 
     verdict: Verdict
     bindings: tuple[Binding, ...]
@@ -32,6 +36,8 @@ class Judgement(Value):
     doubt: str = ""
     #: UNKNOWN only because a file is missing: everything else was seen.
     incomplete: bool = False
+    #: The names of missing libraries with which uses that end up in several files may all end up in one.
+    mergers: tuple[str, ...] = ()
 
     @property
     def providers(self) -> tuple[int, ...]:
@@ -48,16 +54,23 @@ def judge_state(load_set: LoadSet, symbols: Collection[str], *, hidden: bool = T
     """The verdict on the state behind `symbols` in this load set.
 
     ABSENT: nobody defines one that somebody imports, or nobody touches the state at all (then `touching` is empty).
-    UNKNOWN: the same, while a file is missing or a symbol table cannot be seen; and what would be ONE, but is used in
-    several versions, or hangs on relocations that cannot be read. In a load set with a filter everything is UNKNOWN.
+    UNKNOWN: the same, while a file is missing or a symbol table cannot be seen; what would be ONE, but is used in
+    several versions, or hangs on relocations that cannot be read; and what is SPLIT, but perhaps not with what is
+    missing. In a load set with a filter everything is UNKNOWN.
     A weak import that stays unbound takes no part, unless it is a program's with a slot of its own; nor, without
     `hidden`, does a definition that only its own file can use. Raises what `bindings` raises.
     """
     corrected = _bind(load_set, symbols, hidden)
-    found = corrected.bindings
-    judgement = Judgement(_count(found), found, "", corrected.fixed)
+    judgement = Judgement(_count(corrected.bindings), tuple(lead_to_sources(corrected.bindings)), "", corrected.fixed)
     if reason := describe_filters(load_set):
         return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason)
+    if judgement.verdict is Verdict.SPLIT and load_set.unresolved:
+        from linkcheck.loader.mergers import find_mergers
+
+        if mergers := find_mergers(load_set, corrected):
+            names = tuple(dict.fromkeys(unresolved.needed for unresolved in mergers))
+            reason = f"not found, and the uses may all end up in one file with it: {', '.join(names)}"
+            return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason, incomplete=True, mergers=names)
     if judgement.verdict is Verdict.SPLIT and any(not opened.global_ for opened in load_set.opened):
         everything_global = replace(load_set, opened=tuple(replace(opened, global_=True) for opened in load_set.opened))
         if _count(_bind(everything_global, symbols, hidden).bindings) is Verdict.ONE:
@@ -83,7 +96,21 @@ def _bind(load_set: LoadSet, symbols: Collection[str], hidden: bool) -> Redirect
     return lead_to_variables(load_set, found)
 
 
-def _count(found: Collection[Binding]) -> Verdict:
+def lead_to_sources(found: Sequence[Binding]) -> Sequence[Binding]:
+    """`found` with the uses of the executable's copy of an object bound to the module that it is copied from.
+
+    The two are one object unless somebody still uses the module's own, as that itself does with -Bsymbolic, and whoever
+    finds it first by RTLD_DEEPBIND.
+    """
+    sources = {b.symbol: b.copy_of for b in found if b.copy_of is not None}
+    if not sources:
+        return found
+    apart = {b.symbol for b in found if b.provider is not None and b.provider == sources.get(b.symbol)}
+    return [b if b.copy_of is None or b.symbol in apart else replace(b, provider=b.copy_of) for b in found]
+
+
+def _count(bindings: Sequence[Binding]) -> Verdict:
+    found = lead_to_sources(bindings)
     providers = {binding.provider for binding in found if binding.provider is not None}
     if len(providers) > 1:
         return Verdict.SPLIT
@@ -139,6 +166,8 @@ class Redirections(Value):
     unclear: tuple[int, ...] = ()
     #: Why uses that are all bound to one file may reach several variables, or empty.
     doubt: str = ""
+    #: Inline functions whose uses are bound to the file that holds the variables in them, and not to their own.
+    led: frozenset[str] = frozenset()
 
 
 def correct_bindings(load_set: LoadSet, found: Sequence[Binding]) -> Redirections:

@@ -149,10 +149,12 @@ def _read_role(table: Table) -> Role:
 
 def _read_dlopen(table: Table) -> DlopenEdge:
     table.require("from", "path")
-    directory = os.path.dirname(table.file.path)
+    path = table.text("path")
+    if not path.startswith(("$ORIGIN/", "${ORIGIN}/")):  # which ld.so takes for the place of who opens it
+        path = os.path.join(os.path.dirname(table.file.path), path)
     return DlopenEdge(
         from_=table.text("from"),
-        path=os.path.join(directory, table.text("path")),
+        path=path,
         mode=table.choice("mode", DLOPEN_MODES, "local"),  # as dlopen(3): RTLD_LOCAL is the default
         deepbind=table.flag("deepbind"),
     )

@@ -86,7 +86,8 @@ class Role(Value):
 class DlopenEdge(Value):
     """A dlopen that no ELF tag shows. `from_` is a pattern, as in a role's `files`.
 
-    `path` is relative to the working directory, or absolute; the policy file has it relative to its own directory.
+    `path` is relative to the working directory, or absolute, or begins with $ORIGIN; the policy file has it relative to
+    its own directory.
     """
 
     from_: str

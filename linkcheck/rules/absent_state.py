@@ -75,13 +75,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import BindingKind, Check, Confidence, Location, Outcome, Severity, Verdict
-from linkcheck.policy.symbols import matching_imports
 from linkcheck.rules.ownership import (
     judge_copies,
     judge_copies_if_global,
     missing_libraries,
     owner_modules,
-    roles_of,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, demanded_by, link_remedy, listed, shown
@@ -124,12 +122,9 @@ class _Needs:
 
     def find_role(self, binding: Binding) -> Role | None:
         """The role that demands the import of its file, if any."""
-        table = self._load_set.modules[binding.module].image.symbols
-        for role in roles_of(binding.module, self._load_set, self._settings):
-            for spec in role.import_:
-                if any(symbol.name == binding.symbol for symbol in matching_imports(table, spec)):
-                    return role
-        return None
+        from linkcheck.rules.demands import find_demand  # only weak imports are asked about
+
+        return find_demand(binding, self._load_set, self._settings)
 
     def _must_be_bound(self, binding: Binding) -> bool:
         if binding.slot or not binding.weak:

@@ -57,8 +57,7 @@ from typing import TYPE_CHECKING
 from linkcheck.loader.scope import describe_filters
 from linkcheck.model import Check, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
-from linkcheck.policy.symbols import matching_imports
-from linkcheck.rules.ownership import missing_libraries, roles_of
+from linkcheck.rules.ownership import list_imports, missing_libraries, roles_of
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import counted, forbidden_by, listed
 from linkcheck.text import one_line, unique
@@ -126,7 +125,7 @@ def _needs_finding(one: _Reached, name: str, role: Role) -> Finding:
 
 
 def _judge_imports(image: Image, role: Role) -> RuleResult:
-    found = {spec.text: matching_imports(image.symbols, spec) for spec in role.forbid_import}
+    found = {spec.text: list_imports(image, spec) for spec in role.forbid_import}
     texts = [text for text, symbols in found.items() if symbols]
     names = unique(one_line(symbol.name) for symbols in found.values() for symbol in symbols)
     if not names:

@@ -8,7 +8,8 @@ one symbol (a constructor's C1 and C2) any one counts. Where the policy writes a
 count.
 
 `linkcheck prebuilt` asks it of the file that it judges, for every symbol of the state. `linkcheck verify` asks it of
-every loaded owner, for those symbols that some loaded file imports, and of every file whose role has an `export` list.
+every loaded owner, for those symbols that some loaded file imports (not of a program, `"<root>"`, that leaves them to
+an owner library), and of every file whose role has an `export` list.
 `prebuilt` also refuses a file that exports the symbols and needs another owner, which makes two copies, and one that is
 a filter (DT_FILTER, DT_AUXILIARY), for ld.so looks into another library first.
 
@@ -66,9 +67,16 @@ from linkcheck.model import Check, Finding, Location, Outcome, Severity, SymbolT
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import State
 from linkcheck.policy.symbols import matching_exports, matching_imports
-from linkcheck.rules.ownership import imported_symbols, owner_in_question, owner_modules, roles_of
+from linkcheck.rules.ownership import (
+    defined_symbols,
+    imported_symbols,
+    list_imports,
+    owner_in_question,
+    owner_modules,
+    roles_of,
+)
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import counted, demanded_by, listed
+from linkcheck.rules.wording import counted, demanded_by, listed, owner_libraries
 from linkcheck.text import one_line
 
 if TYPE_CHECKING:
@@ -125,15 +133,22 @@ def check_load_set(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult
     for state in settings.states:
         if not any(imported_symbols(module.image, state) for module in load_set.modules):
             continue
-        used = [
-            spec for spec in state.symbols if any(matching_imports(m.image.symbols, spec) for m in load_set.modules)
-        ]
-        for index in owner_modules(state, load_set):
+        used = [spec for spec in state.symbols if any(list_imports(m.image, spec) for m in load_set.modules)]
+        for index in _list_owners(state, load_set):
             yield _judge_exports(load_set.modules[index].image, state, used)
     for index, module in enumerate(load_set.modules):
         for role in roles_of(index, load_set, settings):
             if role.export:
                 yield _judge_exports(module.image, role, list(role.export))
+
+
+def _list_owners(state: State, load_set: LoadSet) -> tuple[int, ...]:
+    """The owners that have to export: a program that may own the state leaves that to a library that does."""
+    owners = owner_modules(state, load_set)
+    root = load_set.root
+    if owners[:1] != (0,) or len(owners) == 1 or matches_any(root.name, owner_libraries(state)):
+        return owners
+    return owners if defined_symbols(root, state) else owners[1:]
 
 
 def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec]) -> RuleResult:

@@ -3,7 +3,8 @@
 ## What it checks
 
 Every role of the policy with an `import` list (and `--require-import`): each file that plays the role must have the
-symbols as undefined entries of its dynamic symbol table. The built-in profile asks it of programs (the accessor and
+symbols as undefined entries of its dynamic symbol table, or, being a program, use the owner's object by way of a copy
+(R_*_COPY). The built-in profile asks it of programs (the accessor and
 the guard of the caller stream) and of libraries that declare the owner or that register a CUDA delegate (the
 accessor).
 
@@ -59,10 +60,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Finding, Location, Outcome, Severity
-from linkcheck.policy.symbols import matching_exports, matching_imports
+from linkcheck.policy.symbols import matching_exports
 from linkcheck.rules.ownership import (
     defined_symbols,
     is_owner,
+    list_imports,
     owner_modules,
     private_symbols,
     roles_of,
@@ -96,7 +98,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
         image = module.image
         for role in roles_of(index, load_set, settings):
             wanted = tuple(spec for spec in role.import_ if not _owns(image, spec, load_set, settings))
-            missing = tuple(spec for spec in wanted if not matching_imports(image.symbols, spec))
+            missing = tuple(spec for spec in wanted if not list_imports(image, spec))
             if not wanted:
                 continue
             if not missing:

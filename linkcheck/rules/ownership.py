@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from linkcheck.loader.state import Judgement
-    from linkcheck.model import Image, LoadSet, Module, Unresolved
+    from linkcheck.model import Image, LoadSet, Module, Symbol, Unresolved
     from linkcheck.policy.settings import Role, Settings, State, SymbolSpec
     from linkcheck.rules.rule import Candidate
 
@@ -55,16 +55,38 @@ def owner_modules(state: State, load_set: LoadSet) -> tuple[int, ...]:
     return tuple(i for i, m in enumerate(load_set.modules) if is_owner(m.image, state, load_set))
 
 
+def list_definitions(image: Image, spec: SymbolSpec) -> tuple[Symbol, ...]:
+    """What `image` defines of `spec` for others to bind to.
+
+    A program that uses a library's object by its address makes room for a copy of it (R_*_COPY), which everybody uses
+    then. Its table shows a definition; it is an import all the same.
+    """
+    found = matching_exports(image.symbols, spec)
+    if not found or not image.is_executable:
+        return found
+    copied = image.symbols.copied([symbol.name for symbol in found])
+    return tuple(symbol for symbol in found if symbol.name not in copied)
+
+
+def list_imports(image: Image, spec: SymbolSpec) -> tuple[Symbol, ...]:
+    """What `image` imports of `spec`, a program's copies of objects (R_*_COPY) included."""
+    found = matching_imports(image.symbols, spec)
+    if not image.is_executable or not (exported := matching_exports(image.symbols, spec)):
+        return found
+    copied = image.symbols.copied([symbol.name for symbol in exported])
+    return (*found, *(symbol for symbol in exported if symbol.name in copied))
+
+
 @keep_answers
 def defined_symbols(image: Image, state: State) -> tuple[str, ...]:
     """Names of `state`'s symbols that `image` defines for others to bind to."""
-    return tuple(s.name for spec in state.symbols for s in matching_exports(image.symbols, spec))
+    return tuple(s.name for spec in state.symbols for s in list_definitions(image, spec))
 
 
 @keep_answers
 def imported_symbols(image: Image, state: State) -> tuple[str, ...]:
     """Names of `state`'s symbols that `image` imports."""
-    return tuple(s.name for spec in state.symbols for s in matching_imports(image.symbols, spec))
+    return tuple(s.name for spec in state.symbols for s in list_imports(image, spec))
 
 
 def uses_any(image: Image, state: State) -> bool:
@@ -298,6 +320,6 @@ def _suits(image: Image, role: Role) -> bool:
         return False
     if role.when_need and not needs_any(image, role.when_need):
         return False
-    if not role.when_import or any(matching_imports(image.symbols, spec) for spec in role.when_import):
+    if not role.when_import or any(list_imports(image, spec) for spec in role.when_import):
         return True
     return image.symbols.unseen is not None  # it may import them; what is asked of it then comes out unknown

@@ -4,7 +4,7 @@
 
 Every file of the load set that is not an owner of a state, but defines one of the state's symbols: in its dynamic
 symbol table, or, for files that still have one, in `.symtab` as a local or hidden symbol (not for a state with
-`exported-only`).
+`exported-only`). A program's copy of a library's object (R_*_COPY) is no definition of its own.
 
 Every role of the policy with a `forbid-export` list: the file that plays the role must not define any of these
 symbols for others to bind to.
@@ -62,12 +62,12 @@ from typing import TYPE_CHECKING
 
 from linkcheck.loader.scope import describe_filters
 from linkcheck.model import Check, Finding, Location, Outcome, Severity
-from linkcheck.policy.symbols import matching_exports
 from linkcheck.rules.ownership import (
     defined_symbols,
     definers,
     imported_symbols,
     is_owner,
+    list_definitions,
     owner_modules,
     private_symbols,
     roles_of,
@@ -119,7 +119,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
 
 def _judge_exports(image: Image, role: Role, settings: Settings) -> RuleResult:
     forbidden = role.forbid_export
-    names = unique(symbol.name for spec in forbidden for symbol in matching_exports(image.symbols, spec))
+    names = unique(symbol.name for spec in forbidden for symbol in list_definitions(image, spec))
     if not names:
         if image.symbols.unseen is not None:
             return Check(META.code, image.path, Outcome.UNKNOWN, image.symbols.unseen)

@@ -15,6 +15,9 @@ several files define, each for itself, is one copy where ld.so merges the static
 and its code reaches no other variable of its file (else `unknown`; other code than x86-64's is not read). ld.so does
 not merge with `-fno-gnu-unique`, hidden or protected visibility, with the `-Bsymbolic` of gold and lld, nor with musl.
 
+A weak import that finds no definition is no use of any copy. Where a role demands it, LC402 reports it, and LC401 does
+not apply to what the others share.
+
 Uses that reach several versions of one file's symbols (`name@V1`, `name@@V2`, at different addresses) are `unknown`:
 the tables do not tell whether these share one variable. So are weak C++ functions without a variable in sight, where
 the uses are bound to another file's beside the owner's: they may be a header's inline functions, or have data of their
@@ -56,14 +59,20 @@ $ linkcheck verify runner --dlopen libdelegate.so
 
 ## What it cannot see
 
-Hidden copies in stripped files (LC301 and LC404 look for the missing import), and what an unresolved library brings:
-while one is missing, a single copy is `unknown`, not a pass. A file that exports a copy and leaves only some of its
+Hidden copies in stripped files (LC301 and LC404 look for the missing import; beside what LC301 finds a copy is only
+called the only one in sight), and what an unresolved library brings:
+while one is missing, a single copy is `unknown`, not a pass. Several are `unknown`, too, where that library may lead
+all uses to one: it may define the symbols itself, or need one of the copies, and come before what the uses are bound to
+now. They are an error where it cannot: a hidden or protected copy, one that is linked with `-Bsymbolic`, or a search in
+which it comes later. It counts as a file of its own unless its name says otherwise, and as none that brings another
+file under the name of one that is loaded. A file that exports a copy and leaves only some of its
 uses to ld.so: one relocation for one of the symbols is taken as the sign that all of its uses can be led elsewhere.
 That an inline function reaches an inline variable or a static member of a template, which ld.so merges, too, and inline
 functions that the compiler has put into their callers: name the variable in `symbols`, not the function (a static one
 inside of it is `get()::value`). What exported functions that an inline function calls hand out. Constructors: two files
 that register the same thing with one registry do so twice, whatever their symbols are bound to (`forbid-import`,
-`forbid-export` of a `[[role]]`: LC204, LC302). RTLD_DEEPBIND counts where a `[[dlopen]]` says `deepbind`.
+`forbid-export` of a `[[role]]`: LC204, LC302). RTLD_DEEPBIND counts where a `[[dlopen]]` says `deepbind`. That
+a library uses an object of which the program has a copy (R_*_COPY) by a second name: name both.
 """
 
 from __future__ import annotations
@@ -81,15 +90,27 @@ from linkcheck.model import (
     Severity,
     Verdict,
 )
-from linkcheck.rules.ownership import definers, is_owner, judge_copies, missing_libraries, owner_modules, state_names
+from linkcheck.rules.ownership import (
+    definers,
+    is_owner,
+    judge_copies,
+    judge_copies_if_global,
+    missing_libraries,
+    owner_modules,
+    roles_of,
+    state_names,
+    state_of,
+    uses_any,
+)
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import chain_text, consequence, counted, link_remedy, listed
+from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, consequence, counted, link_remedy, listed, shown
+from linkcheck.text import unique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from linkcheck.loader.state import Judgement
-    from linkcheck.model import LoadSet, RuleResult
+    from linkcheck.model import Binding, LoadSet, RuleResult, Unresolved
     from linkcheck.policy.settings import Settings, State
     from linkcheck.rules.header_code import Definitions
 
@@ -111,7 +132,7 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     names = state_names(state, load_set)
     judgement = judge_copies(state, load_set, settings)
     if judgement.verdict in (Verdict.SPLIT, Verdict.SPLIT_UNLESS_GLOBAL):
-        return _split(load_set, state, judgement, names)
+        return _split(load_set, state, judgement, names, missing_libraries(load_set, settings))
     if describe_filters(load_set):
         return Check(META.code, subject, Outcome.UNKNOWN, judgement.reason)
     missing = missing_libraries(load_set, settings)
@@ -121,14 +142,11 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
     if unseen is not None:
         return Check(META.code, subject, Outcome.UNKNOWN, f"{unseen.path}: {unseen.symbols.unseen}")
     if missing:
-        names_missing = listed(sorted({u.needed for u in missing}))
-        reason = f"{names_missing} not found, and it may hold another copy of the {state.name}"
-        return Check(META.code, subject, Outcome.UNKNOWN, reason)
+        return _judge_incomplete(load_set, state, judgement, names, missing)
     if not judgement.providers:
         return Check(META.code, subject, Outcome.NOT_APPLICABLE, f"no loaded file defines the {state.name}")
     if judgement.verdict is Verdict.ABSENT:
-        reason = f"not every file that uses the {state.name} finds a definition of it (LC402)"
-        return Check(META.code, subject, Outcome.NOT_APPLICABLE, reason)
+        return _absent(load_set, state)
     # An object that the program only makes room for (R_*_COPY) still belongs to the library it is copied from.
     holder = next((b.copy_of for b in judgement.bindings if b.copy_of is not None), judgement.providers[0])
     others = [index for index in definers(load_set, names) if index != holder]
@@ -136,8 +154,75 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> RuleResult:
         return _several(load_set, state, judgement, names, (holder, *others))
     if judgement.doubt:
         return Check(META.code, subject, Outcome.UNKNOWN, judgement.doubt)
-    what = "one copy" if is_owner(load_set.modules[holder].image, state, load_set) else "the only copy in sight"
-    return Check(META.code, subject, Outcome.PASS, f"{what} of the {state.name}: {_path(load_set, holder)}")
+    hiding = _list_hiding(load_set, state, settings)
+    is_sure = is_owner(load_set.modules[holder].image, state, load_set) and not hiding
+    copy = f"{'one copy' if is_sure else 'the only copy in sight'} of the {state.name}: {_path(load_set, holder)}"
+    if hiding:
+        copy += f"; {_paths(load_set, hiding)} must import it and {'does' if len(hiding) == 1 else 'do'} not (LC301)"
+    unbound = [b for b in judgement.bindings if b.provider is None]  # weak ones, or the verdict would be another
+    if unbound:
+        return _judge_unbound(load_set, state, settings, unbound, copy)
+    return Check(META.code, subject, Outcome.PASS, copy)
+
+
+def _list_hiding(load_set: LoadSet, state: State, settings: Settings) -> list[int]:
+    """The modules of which LC301 says that they may hide a copy: a role demands an import, and there is none."""
+    demanding = {id(r) for r in settings.roles if any(state_of(spec, settings) is state for spec in r.import_)}
+    return [
+        index
+        for index, module in enumerate(load_set.modules)
+        if any(id(role) in demanding for role in roles_of(index, load_set, settings))
+        and not uses_any(module.image, state)
+        and not is_owner(module.image, state, load_set)
+    ]
+
+
+def _judge_incomplete(
+    load_set: LoadSet, state: State, judgement: Judgement, names: Sequence[str], missing: Sequence[Unresolved]
+) -> RuleResult:
+    """The result while `missing` may still change how many copies there are."""
+    copies = definers(load_set, names)
+    if len(_owners_among(load_set, state, copies)) > 1:
+        return _several(load_set, state, judgement, names, copies)  # whatever the missing ones bring
+    if judgement.mergers:
+        used = listed([_path(load_set, index) for index in judgement.providers])
+        reason = (
+            f"{listed(judgement.mergers)} not found, and what it defines or brings may lead all uses of the "
+            f"{state.name} to one copy: without it they end up in {used}"
+        )
+    else:
+        names_missing = listed(sorted({u.needed for u in missing}))
+        reason = f"{names_missing} not found, and it may hold another copy of the {state.name}"
+    return Check(META.code, load_set.root.path, Outcome.UNKNOWN, reason)
+
+
+def _judge_unbound(
+    load_set: LoadSet, state: State, settings: Settings, unbound: Sequence[Binding], copy: str
+) -> RuleResult:
+    """The result where all uses end up in one `copy` but those of `unbound`, which are weak and find no definition."""
+    from linkcheck.rules.demands import find_demand
+
+    subject = load_set.root.path
+    widest = judge_copies_if_global(state, load_set, settings).bindings
+    never = {(b.module, b.symbol) for b in widest if b.provider is None}
+    certain = [b for b in unbound if (b.module, b.symbol) in never]
+    if any(find_demand(b, load_set, settings) for b in certain):
+        return _absent(load_set, state)
+    if any(find_demand(b, load_set, settings) for b in unbound):
+        reason = f"whether every file that must use the {state.name} finds a definition of it hangs on "
+        return Check(META.code, subject, Outcome.UNKNOWN, reason + SCOPE_OF_OPENED)
+    if certain:
+        symbols = shown(unique(b.symbol for b in certain), settings)
+        users = _paths(load_set, tuple(dict.fromkeys(b.module for b in certain)))
+        copy += f"; no definition is found for the weak import of {symbols} in {users}"
+    return Check(META.code, subject, Outcome.PASS, copy)
+
+
+def _absent(load_set: LoadSet, state: State) -> RuleResult:
+    reason = f"not every file that uses the {state.name} finds a definition of it"
+    # What the program of a library on its own would define is not known, and LC402 does not ask.
+    reason += " (LC402)" if load_set.root.is_executable else ""
+    return Check(META.code, load_set.root.path, Outcome.NOT_APPLICABLE, reason)
 
 
 def _several(
@@ -160,7 +245,8 @@ def _several(
         return _finding(load_set, state, copies, message + consequence(state), link_remedy(state), judgement)
     if judgement.doubt:
         return Check(META.code, load_set.root.path, Outcome.UNKNOWN, judgement.doubt)
-    return _merged(load_set, state, copies, definitions)
+    all_bound = all(b.provider is not None for b in judgement.bindings)
+    return _merged(load_set, state, copies, definitions, all_bound=all_bound)
 
 
 def _owners_among(load_set: LoadSet, state: State, copies: Sequence[int]) -> list[int]:
@@ -188,7 +274,9 @@ def _unknown_origin(load_set: LoadSet, state: State, copies: Sequence[int]) -> s
     )
 
 
-def _split(load_set: LoadSet, state: State, judgement: Judgement, names: Sequence[str]) -> Finding:
+def _split(
+    load_set: LoadSet, state: State, judgement: Judgement, names: Sequence[str], missing: Sequence[Unresolved]
+) -> Finding:
     from linkcheck.rules.header_code import describe_definitions, header_remedy
 
     copies = judgement.providers
@@ -213,21 +301,25 @@ def _split(load_set: LoadSet, state: State, judgement: Judgement, names: Sequenc
     if judgement.verdict is Verdict.SPLIT_UNLESS_GLOBAL:
         message += " (one only if everything were opened with RTLD_GLOBAL)"
     after = f"{problem}{consequence(state)}".strip()
-    message = "\n".join([f"{message}:", *lines, *([after] if after else [])])
+    stay = [f"Whatever {listed(sorted({u.needed for u in missing}))} may bring (not found), they do not become one."]
+    message = "\n".join([f"{message}:", *lines, *(stay if missing else []), *([after] if after else [])])
     confidence = Confidence.MEDIUM if doubtful and len(only) < 2 and not problem else Confidence.HIGH
     definitions = describe_definitions(load_set, copies, names)
     remedy = header_remedy(state, definitions) if definitions.from_header and len(owners) < 2 else link_remedy(state)
     return _finding(load_set, state, copies, message, remedy, judgement, confidence)
 
 
-def _merged(load_set: LoadSet, state: State, copies: Sequence[int], definitions: Definitions) -> Finding:
+def _merged(
+    load_set: LoadSet, state: State, copies: Sequence[int], definitions: Definitions, *, all_bound: bool
+) -> Finding:
     from linkcheck.rules.header_code import header_remedy
 
     holder, *others = copies
     paths = _paths(load_set, others)
     verb = "defines" if len(others) == 1 else "define"
+    found = "" if all_bound else " that finds a definition"
     message = (
-        f"{paths} also {verb} the {state.name}, but every use in this process is bound to the copy in "
+        f"{paths} also {verb} the {state.name}, but every use in this process{found} is bound to the copy in "
         f"{_path(load_set, holder)}. "
     )
     message += (

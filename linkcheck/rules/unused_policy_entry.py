@@ -77,8 +77,8 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
 from linkcheck.model import Finding, Location, Severity
 from linkcheck.policy.patterns import means_file
-from linkcheck.policy.symbols import is_pattern, matching_imports
-from linkcheck.rules.ownership import needs_any, owner_modules, plays, private_symbols, state_of, uses_any
+from linkcheck.policy.symbols import is_pattern
+from linkcheck.rules.ownership import list_imports, needs_any, owner_modules, plays, private_symbols, state_of, uses_any
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import counted, listed
 
@@ -139,9 +139,7 @@ def _unmet_condition(role: Role, use: PolicyUse) -> str:
         return f"{those} is of the kind {role.kind}"
     if role.when_need and not any(needs_any(image, role.when_need) for image in of_kind):
         return f"{those} needs {listed(role.when_need, 'or')} (when-need)"
-    if role.when_import and not any(
-        matching_imports(image.symbols, spec) for image in of_kind for spec in role.when_import
-    ):
+    if role.when_import and not any(list_imports(image, spec) for image in of_kind for spec in role.when_import):
         return f"{those} imports {listed([spec.text for spec in role.when_import], 'or')} (when-import)"
     return f"{those} meets both of its conditions"
 

@@ -44,7 +44,8 @@ $ linkcheck verify runner
 
 An import that nobody defines is LC304's and LC402's. While a library is missing (LC202 names it), an import that is
 bound to the owner may yet be bound to the missing file, and it is `unknown` where that would come before the owner in
-the order of the search; what would come after it takes nothing, unless the symbol is STB_GNU_UNIQUE. So is an import
+the order of the search; what would come after it takes nothing, unless the symbol is STB_GNU_UNIQUE and nobody has
+looked it up before the missing file could be there. So is an import
 that another file answers while an owner is missing that would come before that file, or any file that may need the
 owner and so bring it there. It is `unknown`, too, when a file
 that ld.so would look into has symbols that cannot be seen, with a filter (DT_FILTER, DT_AUXILIARY) in the process, and

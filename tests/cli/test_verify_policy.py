@@ -144,6 +144,24 @@ def test_the_program_may_own_a_state(shop: Shop) -> None:
     assert shop.judge(mine, program, "--dlopen", user).findings == []
 
 
+def test_the_program_or_a_library_may_own_a_state(shop: Shop) -> None:
+    either = TABLE.replace('"libtable.so*"', '"libtable.so*", "<root>"')
+    shop.library("lib/libtable.so", DEFINES)
+    user = shop.library("lib/user.so", USES, "lib/libtable.so")
+    # It leaves the state to the library, whether it uses it or not, and exports nothing.
+    for source in (USES, ""):
+        program = shop.program("bin/a", source, "lib/libtable.so")
+        verdict = shop.judge(either, program, "--dlopen", user)
+        assert (verdict.status, verdict.findings) == (0, [])
+    # Without the library it has to.
+    plugin = shop.library("lib/plugin.so", USES)
+    hides, shares = shop.program("bin/hides", DEFINES), shop.program("bin/shares", DEFINES, "-rdynamic")
+    assert "LC306" in shop.judge(either, hides, "--dlopen", plugin).codes
+    assert shop.judge(either, shares, "--dlopen", plugin).findings == []
+    # And two owners are one too many.
+    assert shop.judge(either, shares, "--dlopen", user).codes == {"LC401"}
+
+
 def test_thread_local_makes_a_segment_evidence(shop: Shop) -> None:
     plugin = shop.library("lib/plugin.so", "static __thread int mine; int run(void) { return ++mine; }")
     program = shop.program("bin/a")

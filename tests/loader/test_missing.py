@@ -73,6 +73,8 @@ class Graph(Value):
     preload: tuple[str, ...] = ()
     opens: tuple[str, ...] = ()
     unique: bool = False
+    #: The owner refers to its own definition.
+    refers: bool = False
 
 
 # Short, so that graphs read as drawings.
@@ -95,6 +97,9 @@ SAFE = {
     "opened globally before, behind the owner": Graph(user=(O,), more=((A, (O, G)),), opens=(f"@{A}", U)),
     "itself opened later": Graph(user=(O,), opens=(U, f"@{G}")),
     "itself opened before, the owner global": Graph((O,), opens=(f"@{G}", U)),
+    "a unique symbol that the start has decided": Graph((O,), (G,), opens=(U,), unique=True, refers=True),
+    "a unique symbol that an earlier one has decided": Graph(user=(O, G), opens=(O, U), unique=True, refers=True),
+    "a unique symbol, itself opened in between": Graph((O,), opens=(G, U), unique=True, refers=True),
 }
 #: Graphs in which some stand-in takes it.
 TAKEN = {
@@ -111,6 +116,11 @@ TAKEN = {
     "itself opened before": Graph(user=(O,), opens=(G, U)),
     "itself opened globally before": Graph(user=(O,), opens=(f"@{G}", U)),
     "behind an owner of a unique symbol": Graph((O, G, U), unique=True),
+    "a unique symbol that nobody has looked up": Graph((O,), (G,), opens=(U,), unique=True),
+    "a unique symbol that is decided after it": Graph(user=(O,), opens=(G, U), unique=True, refers=True),
+    "a unique symbol that an earlier one decides, before it": Graph(
+        user=(G, O), opens=(O, U), unique=True, refers=True
+    ),
     "opened: behind an owner of a unique symbol": Graph(user=(O, G), opens=(U,), unique=True),
 }
 #: Graphs in which a wrong library answers the user, and nothing that a stand-in needs comes before that.
@@ -147,7 +157,7 @@ def build(shop: Workshop, graph: Graph) -> Path:
     for name in (O, U, W, A, R):
         source = SOURCES.get(name, f"int unused_{name[3]};")
         if graph.unique and name == O:
-            source += UNIQUE
+            source += UNIQUE + ("int *s_owned(void) { return &s_value; }" if graph.refers else "")
         shop.library(name, soname=name, needs=needs.get(name, ()), runpath="$ORIGIN", source=source)
     opens = "".join(
         OPEN % (shop.base / name.lstrip("@"), "RTLD_GLOBAL" if name.startswith("@") else "RTLD_LOCAL")
@@ -199,8 +209,9 @@ def test_a_missing_library_takes_an_import_only_from_before_its_provider(
     assert {one.needed.rpartition("/")[2] for one in rivals.get(use.module, ())} == ({G} if taken else set())
     got = set()
     for needs, symbolic in STAND_INS:
-        stand_in(shop, needs, symbolic, graph.unique)
-        got.add(run(shop, program, graph))
+        for unique in {False, graph.unique}:
+            stand_in(shop, needs, symbolic, unique)
+            got.add(run(shop, program, graph))
     assert (got != {OWNER}) is taken, got
 
 

@@ -75,6 +75,14 @@ def test_a_bare_name_that_is_not_found_makes_the_same_unknown(yard: Yard) -> Non
     assert ("LC202", "every DT_NEEDED found") in {(code, reason[-21:]) for code, reason in by_path.reasons("pass")}
 
 
+def test_a_program_that_is_opened_is_reported_once(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    yard.program("program", "int main(void) { return 0; }", "-pie", "-fPIE")
+    assert "cannot dynamically load position-independent executable" in yard.open(Opening("./program")).output
+    monkeypatch.chdir(yard.base)
+    (finding,) = yard.verify(yard.host(), "--policy", yard.policy(POLICY), "--dlopen", "./program").errors
+    assert (finding["code"], finding["primary"]["path"]) == ("LC101", "./program")
+
+
 def test_what_is_declared_external_holds_no_state(yard: Yard) -> None:
     owner = yard.library("libowner.so", STATE % 1)
     user = yard.library("libuser.so", USER, *NEEDS, owner)

@@ -12,6 +12,7 @@ import pytest
 from linkcheck.cli.run import run
 from tests.loader.workshop import needs_compiler
 from tests.programs.one_state import NEEDS, POLICY, PROGRAM, STATE, USER
+from tests.programs.yard import Opening
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +41,33 @@ def test_a_copy_takes_the_state(yard: Yard, program: Path) -> None:
     assert verdict.status == 1
     assert {finding["code"] for finding in verdict.errors} == {"LC303", "LC401"}
     assert yard.verify(program, "--policy", yard.policy(POLICY)).status == 0
+
+
+def test_a_token_stands_for_the_place_of_the_program(yard: Yard, program: Path) -> None:
+    policy = yard.policy(POLICY)
+    name = "$ORIGIN/sub/libcopy.so"
+    assert run_with(program, name)[0] == "1"
+    (finding,) = yard.verify(program, "--policy", policy, "--preload", name).errors
+    assert (finding["code"], f"names {name}, and there is no such file" in finding["message"]) == ("LC202", True)
+    yard.library("sub/libcopy.so", STATE % 3)
+    assert run_with(program, name) == ("3", "")
+    # What is merely called so is taken at its word.
+    plain = yard.library("$ORIGINAL/libcopy.so", STATE % 3)
+    for one in (name, str(plain)):
+        assert run_with(program, one) == ("3", "")
+        verdict = yard.verify(program, "--policy", policy, "--preload", one)
+        assert {finding["code"] for finding in verdict.errors} == {"LC303", "LC401"}
+
+
+def test_a_token_in_a_dlopen_stands_for_the_place_of_who_opens(yard: Yard) -> None:
+    user = yard.library("libuser.so", "int s_get(void); int probe(void) { return s_get(); }")
+    owner = yard.library("sub/libowner.so", STATE % 1)
+    for name in ("$ORIGIN/sub/libowner.so", "${ORIGIN}/sub/libowner.so"):
+        openings = (Opening(name, shared=True), Opening(user))
+        assert yard.open(*openings).output == "1"
+        assert yard.judge(*openings, policy=POLICY).errors == []
+    owner.unlink()
+    assert yard.judge(*openings, policy=POLICY).codes == {"LC202"}
 
 
 @pytest.mark.parametrize("flags", [(), ("-fvisibility=hidden",)], ids=["nothing-of-it", "hidden"])

@@ -12,6 +12,7 @@ from tests.programs.yard import Opening
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.cli.verify_command import Verdict
     from tests.programs.yard import Yard
 
 pytestmark = needs_compiler
@@ -22,6 +23,12 @@ WEAK_USER = "int s_get(void) __attribute__((weak)); int probe(void) { return s_g
 POLICY = '[[state]]\nname = "state"\nowner = ["libowner.so"]\nsymbols = ["s_get"]\n'
 DEMAND = '[[role]]\nname = "delegate"\nfiles = ["libuser.so"]\nimport = ["s_get"]\n'
 NEEDS = ("-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN")
+
+
+def split_state(verdict: Verdict) -> list[tuple[str, str]]:
+    """What LC401 says that is no finding: the outcome and the reason."""
+    outcomes = ("pass", "not-applicable", "unknown")
+    return [(outcome, reason) for outcome in outcomes for code, reason in verdict.reasons(outcome) if code == "LC401"]
 
 
 @pytest.fixture
@@ -41,17 +48,48 @@ def test_one_that_a_role_demands_is_an_absent_state(yard: Yard, files: tuple[Pat
     )
     assert "the import is weak, so ld.so says nothing and its address is 0" in finding["message"]
     assert finding["message"].rstrip(".").endswith("as a delegate must")
+    # LC401 counts one copy, and does not call that a pass beside a file that has to share it and does not.
+    absent = "not every file that uses the state finds a definition of it (LC402)"
+    assert split_state(verdict) == [("not-applicable", absent)]
     # With the owner in the global scope the same file shares the state.
     shared = (Opening(owner, shared=True), user)
     assert yard.open(*shared).output == "1"
-    assert yard.judge(*shared, policy=POLICY + DEMAND).errors == []
+    verdict = yard.judge(*shared, policy=POLICY + DEMAND)
+    assert (verdict.errors, split_state(verdict)) == ([], [("pass", f"one copy of the state: {owner}")])
 
 
 def test_one_that_nobody_demands_is_left_alone(yard: Yard, files: tuple[Path, Path]) -> None:
+    owner, user = files
     other = DEMAND.replace("libuser.so", "libelse.so")
     for policy in (POLICY, POLICY + other):
         verdict = yard.judge(*files, policy=policy)
         assert (verdict.errors, verdict.reasons("unknown")) == ([], [])
+        without = f"; no definition is found for the weak import of s_get in {user}"
+        assert split_state(verdict) == [("pass", f"one copy of the state: {owner}{without}")]
+
+
+def test_one_that_a_role_demands_hides_no_second_owner(yard: Yard, files: tuple[Path, Path]) -> None:
+    owner, user = files
+    other = yard.library("libowner.so.2", STATE)
+    policy = POLICY.replace('"libowner.so"', '"libowner.so*"') + DEMAND
+    assert yard.open(owner, other, user).output == "9"
+    verdict = yard.judge(owner, other, user, policy=policy)
+    assert {"LC401", "LC402"} <= verdict.codes
+    # And where ld.so leaves one of the copies in use, its being used is said of those that find it.
+    copy = yard.library("libcopy.so", STATE + "int (*get)(void) = s_get;")
+    opened = (Opening(owner, shared=True), Opening(copy, shared=True))
+    early = yard.library("libuser.so", WEAK_USER, "-Wl,-z,nodelete")
+    assert yard.open(early, *opened).output == "9"
+    (merged,) = (f for f in yard.judge(early, *opened, policy=POLICY + DEMAND).findings if f["code"] == "LC401")
+    assert merged["severity"] == "info"
+    assert f"every use in this process that finds a definition is bound to the copy in {owner}" in merged["message"]
+
+
+def test_one_in_a_library_on_its_own_is_not_said_to_be_lc402s(yard: Yard, files: tuple[Path, Path]) -> None:
+    owner, user = files
+    verdict = yard.verify(user, "--policy", yard.policy(POLICY + DEMAND), "--dlopen", owner)
+    absent = "not every file that uses the state finds a definition of it"
+    assert (verdict.errors, split_state(verdict)) == ([], [("not-applicable", absent)])
 
 
 def test_one_beside_an_import_that_is_not_weak_is_not_what_it_ends_in(yard: Yard) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from linkcheck.model import Confidence, FileKind, Outcome, Severity
+from linkcheck.model import Confidence, FileKind, Outcome, Severity, SymbolBinding
 from linkcheck.model.listed_symbols import ListedSymbols
 from linkcheck.rules.split_state import check
 from tests.unit.rules.worlds import (
@@ -25,12 +25,17 @@ from tests.unit.rules.worlds import (
     image,
     load_set,
     only_finding,
+    outcomes,
     owner,
+    role,
     runner,
     small_policy,
+    spec,
+    symbol,
 )
 
 if TYPE_CHECKING:
+    from linkcheck.model import Image
     from linkcheck.policy.settings import Settings
 
 STREAM_ONLY = replace(PROFILE, states=PROFILE.states[:1])
@@ -180,6 +185,37 @@ def test_passes_one_copy_in_the_owner() -> None:
     ]
 
 
+def test_cannot_see_whether_a_running_process_has_bound_what_a_role_demands() -> None:
+    weak = replace(symbol(ACCESSOR, defined=False), binding=SymbolBinding.WEAK)
+    program = image("bin/host", kind=FileKind.PIE)
+    delegate = replace(image("lib/d.so", soname="libd.so"), symbols=ListedSymbols((weak,)))
+    world = load_set(program, dlopened=(owner(), delegate))
+    settings = replace(STREAM_ONLY, roles=(role(files=("libd.so",), import_=(spec(ACCESSOR),)),))
+    copy = f"one copy of the caller stream: lib/{OWNER}"
+    ((_, outcome, reason),) = checks(check(world, settings))
+    assert (outcome, reason) == (
+        Outcome.NOT_APPLICABLE,
+        "not every file that uses the caller stream finds a definition of it (LC402)",
+    )
+    # Nobody has seen whether the owner was opened with RTLD_GLOBAL.
+    ((_, outcome, reason),) = checks(check(replace(world, observed=True), settings))
+    assert outcome is Outcome.UNKNOWN
+    assert reason.startswith("whether every file that must use the caller stream finds a definition of it hangs on ")
+    ((_, outcome, reason),) = checks(check(replace(world, observed=True), replace(settings, roles=())))
+    assert (outcome, reason) == (Outcome.PASS, copy)
+
+
+def test_passes_the_only_copy_in_sight_beside_files_that_may_hide_others() -> None:
+    hiding = [image(f"lib/{name}.so", soname=f"lib{name}.so", needed=(OWNER,)) for name in "de"]
+    copy = f"the only copy in sight of the caller stream: lib/{OWNER}; "
+    assert [reason for _, _, reason in checks(check(load_set(runner(), owner(), hiding[0]), STREAM_ONLY))] == [
+        f"{copy}lib/d.so must import it and does not (LC301)"
+    ]
+    assert [reason for _, _, reason in checks(check(load_set(runner(), owner(), *hiding), STREAM_ONLY))] == [
+        f"{copy}lib/d.so and lib/e.so must import it and do not (LC301)"
+    ]
+
+
 def test_cannot_see_a_state_that_nothing_touches_or_whose_owner_is_not_loaded() -> None:
     world = load_set(image("bin/a", kind=FileKind.PIE, imports=("printf",)))
     assert checks(check(world, PROFILE)) == [
@@ -202,6 +238,47 @@ def test_cannot_see_a_copy_in_a_missing_library() -> None:
     ]
     external = replace(STREAM_ONLY, external=("libx.so",))
     assert [outcome for _, outcome, _ in checks(check(world, external))] == [Outcome.PASS]
+
+
+def test_cannot_see_whether_a_missing_library_comes_before_two_copies() -> None:
+    first = image("lib/a.so", soname="liba.so", exports=(ACCESSOR,))
+    second = image("lib/b.so", soname="libb.so", exports=(ACCESSOR,))
+    program = image("bin/host", kind=FileKind.PIE, needed=("libx.so",))
+    world = load_set(program, dlopened=(first, second), missing=("libx.so",))
+    assert checks(check(world, STREAM_ONLY)) == [
+        (
+            "bin/host",
+            Outcome.UNKNOWN,
+            (
+                "libx.so not found, and what it defines or brings may lead all uses of the caller stream to one copy: "
+                "without it they end up in lib/a.so and lib/b.so"
+            ),
+        )
+    ]
+    # What is declared external holds no state.
+    assert findings(check(world, replace(STREAM_ONLY, external=("libx.so",))))
+
+
+def test_finds_copies_that_look_nothing_up_whatever_is_missing() -> None:
+    first = image("lib/a.so", soname="liba.so", exports=(ACCESSOR,))
+    second = replace(image("lib/b.so", soname="libb.so", exports=(ACCESSOR,)), symbolic=True)
+    program = image("bin/host", kind=FileKind.PIE, needed=("libx.so",))
+
+    def judge(*opened: Image) -> list[Outcome]:
+        return outcomes(check(load_set(program, dlopened=opened, missing=("libx.so",)), STREAM_ONLY))
+
+    # The missing library may need the second one, and so bring it before the first.
+    assert judge(first, second) == [Outcome.UNKNOWN]
+    assert judge(replace(first, symbolic=True), second) == [Outcome.FINDING]
+    hidden = image("lib/c.so", soname="libc.so", private=OWNER_SYMBOLS)
+    finding = only_finding(check(load_set(program, dlopened=(first, hidden), missing=("libx.so",)), STREAM_ONLY))
+    assert "Whatever libx.so may bring (not found), they do not become one." in finding.message
+
+
+def test_finds_two_owners_whatever_is_missing() -> None:
+    renamed = owner("lib/libexecutorch_extension_cuda.so", soname="libexecutorch_extension_cuda.so")
+    world = load_set(runner(needed=("libx.so", OWNER)), owner(), renamed, missing=("libx.so",))
+    assert "are 2 owner libraries in one process" in only_finding(check(world, STREAM_ONLY)).message
 
 
 def test_cannot_see_a_copy_in_a_table_without_an_end() -> None:

@@ -1,0 +1,132 @@
+"""A state that is a variable of the owner, in a program that makes room for a copy of it (R_*_COPY) and shares that.
+
+Compilers do so by default, in a position-independent program, too. The program prints what it and the owner see once
+it has set the variable to 9.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.loader.workshop import needs_compiler
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.programs.yard import Yard
+
+pytestmark = needs_compiler
+
+OWNER = "int s_value = 1; int s_get(void) { return s_value; }"
+PROGRAM = """
+#include <stdio.h>
+extern int s_value;
+int s_get(void);
+int main(void) { s_value = 9; printf("%d %d", s_value, s_get()); return 0; }
+"""
+POLICY = """
+[[state]]
+name = "state"
+owner = ["libowner.so"]
+symbols = ["s_value"]
+
+[[role]]
+name = "runner"
+kind = "executable"
+"""
+IMPORT = POLICY + 'import = ["s_value"]\nforbid-export = ["s_value"]\n'
+COPYING = [("-fno-pic", "-no-pie"), ("-fPIE", "-pie")]
+LINKS = ("-L.", "-lowner", "-Wl,-rpath,$ORIGIN")
+
+
+@pytest.fixture
+def owner(yard: Yard) -> Path:
+    return yard.library("libowner.so", OWNER)
+
+
+def copies(program: Path) -> bool:
+    shown = subprocess.run(["readelf", "-rW", program], capture_output=True, text=True, check=True).stdout
+    return "_COPY" in shown
+
+
+@pytest.mark.parametrize("flags", COPYING, ids=["fixed", "pie"])
+def test_it_imports_the_object_and_has_no_copy_of_its_own(yard: Yard, owner: Path, flags: tuple[str, ...]) -> None:
+    program = yard.program("program", PROGRAM, *flags, *LINKS)
+    assert copies(program)
+    assert yard.run(program).output == "9 9"
+    verdict = yard.verify(program, "--policy", yard.policy(IMPORT))
+    assert (verdict.status, [f for f in verdict.findings if f["code"].startswith(("LC3", "LC4"))]) == (0, [])
+    passed = {code for code, _ in verdict.reasons("pass")}
+    assert {"LC301", "LC302", "LC303", "LC306", "LC401", "LC402"} <= passed
+
+
+@pytest.mark.parametrize("names", ['"s_value", "s_get"', '"s_*"'], ids=["both", "pattern"])
+def test_it_is_one_state_with_the_functions_of_the_owner(yard: Yard, owner: Path, names: str) -> None:
+    program = yard.program("program", PROGRAM, "-fno-pic", "-no-pie", *LINKS)
+    policy = yard.policy(IMPORT.replace('symbols = ["s_value"]', f"symbols = [{names}]"))
+    assert yard.run(program).output == "9 9"
+    assert yard.verify(program, "--policy", policy).status == 0
+
+
+@pytest.mark.parametrize(
+    ("user", "deepbind", "output"),
+    [
+        ("int s_value = 3;", False, "9 9 9"),
+        ("extern int s_value;", False, "9 9 9"),
+        ('__attribute__((visibility("hidden"))) int s_value = 3;', False, "9 9 3"),
+        ("extern int s_value;", True, "9 9 1"),
+    ],
+    ids=["exported", "imported", "hidden", "deepbind"],
+)
+def test_what_it_opens_shares_the_copy_or_does_not(
+    yard: Yard, owner: Path, user: str, deepbind: bool, output: str
+) -> None:
+    library = yard.library("libuser.so", f"{user} int probe(void) {{ return s_value; }}", "-Wl,--no-as-needed", *LINKS)
+    opening = PROGRAM.replace("#include", "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include").replace(
+        'printf("%d %d", s_value, s_get());',
+        f'int (*probe)(void) = (int (*)(void))dlsym(dlopen("{library}", RTLD_NOW | {"RTLD_DEEPBIND" * deepbind or 0}), '
+        '"probe"); printf("%d %d %d", s_value, s_get(), probe());',
+    )
+    program = yard.program("program", opening, "-fno-pic", "-no-pie", *LINKS, "-ldl")
+    assert copies(program)
+    assert yard.run(program).output == output
+    edge = f'[[dlopen]]\nfrom = "program"\npath = "{library}"\ndeepbind = {str(deepbind).lower()}\n'
+    both = IMPORT.replace('symbols = ["s_value"]', 'symbols = ["s_value", "s_get"]')
+    for policy in (IMPORT, both):
+        codes = yard.verify(program, "--policy", yard.policy(policy + edge)).codes
+        assert codes == (set() if output == "9 9 9" else {"LC401"})
+
+
+def test_it_has_its_own_where_the_owner_keeps_to_itself(yard: Yard) -> None:
+    yard.library("libowner.so", OWNER, "-Wl,-Bsymbolic")
+    program = yard.program("program", PROGRAM, "-fno-pic", "-no-pie", *LINKS)
+    assert yard.run(program).output == "9 1"
+    assert yard.verify(program, "--policy", yard.policy(IMPORT)).codes == {"LC401"}
+
+
+def test_it_has_its_own_when_it_defines_one(yard: Yard, owner: Path) -> None:
+    own = PROGRAM.replace("extern int s_value;", "int s_value;")
+    program = yard.program("program", own, "-fno-pic", "-no-pie", "-rdynamic", *LINKS)
+    assert not copies(program)
+    # It takes the owner's place, which works and is no import.
+    assert yard.run(program).output == "9 9"
+    assert {"LC301", "LC302"} <= yard.verify(program, "--policy", yard.policy(IMPORT)).codes
+
+
+def test_it_is_an_import_for_what_forbids_it_or_asks_for_it(yard: Yard, owner: Path) -> None:
+    program = yard.program("program", PROGRAM, "-fno-pic", "-no-pie", *LINKS)
+    forbids = POLICY + 'forbid-import = ["s_value"]\n'
+    (finding,) = yard.verify(program, "--policy", yard.policy(forbids)).errors
+    assert (finding["code"], finding["evidence"]["imports"]) == ("LC204", ["s_value"])
+    asks = POLICY + 'when-import = ["s_value"]\nimport = ["s_missing"]\n'
+    (finding,) = yard.verify(program, "--policy", yard.policy(asks)).errors
+    assert (finding["code"], finding["evidence"]["missing"]) == ("LC301", ["s_missing"])
+
+
+def test_an_owner_that_does_not_export_it_any_more_is_found(yard: Yard, owner: Path) -> None:
+    program = yard.program("program", PROGRAM, "-fno-pic", "-no-pie", *LINKS)
+    yard.library("libowner.so", OWNER.replace("int s_value", "static int s_value", 1))
+    assert "LC306" in yard.verify(program, "--policy", yard.policy(IMPORT)).codes
