@@ -22,19 +22,19 @@ from linkcheck.elf.strings import decode_name
 from linkcheck.model import SymbolBinding
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator, Sequence
 
     from linkcheck.elf.bounded_file import BoundedFile, Span
     from linkcheck.elf.hashes import GnuHash
     from linkcheck.elf.layout import Layout
     from linkcheck.elf.strings import Strings
     from linkcheck.elf.versions import Versions
-    from linkcheck.model import Demand
+    from linkcheck.model import Demand, SymbolVersion
 
 #: Asking for one name takes as long as reading this many bytes.
 _BYTES_FOR_A_NAME = 1 << 16
 #: So does reading the entry and the name of one symbol by themselves.
-_BYTES_FOR_A_SYMBOL = 1 << 14
+BYTES_FOR_A_SYMBOL = 1 << 14
 #: Steps along a chain that most names stay far below.
 _USUAL_CHAIN_LENGTH = 64
 #: Name -> its bytes with a NUL, and its hash; the names that one file imports are looked for in many.
@@ -73,10 +73,54 @@ def list_demands(
         halves = layout.halves(versions.table.read(file, 2 * start, 2 * length))
         values = [halves[p] for p in positions]
         for value in set(values) - meanings.keys():
-            version = versions.meaning(file, value, start + positions[values.index(value)])
-            meanings[value] = (None, None) if version is None or version.base else (version.name, version.library)
+            meanings[value] = _name_version(
+                versions.meaning(file, value, start + positions[values.index(value)])
+            )
         found += [(text, *meanings[value]) for text, value in zip(texts, values, strict=True)]
     return tuple(found)
+
+
+def list_copy_demands(
+    file: BoundedFile,
+    layout: Layout,
+    symbols: Span,
+    indices: Sequence[int],
+    strings: Strings,
+    versions: Versions,
+    *,
+    weak: bool,
+) -> tuple[Demand, ...]:
+    """What the definitions at `indices`, room for copies, demand of other files, once each; `weak`: also weak ones.
+
+    Raises MalformedElfError when an entry does not fit the file.
+    """
+    if not indices:
+        return ()
+    info = 1 if layout.bits == 64 else 3
+    found: dict[bytes, Demand] = {}
+    numbers = None if versions.table is None else _read_records(file, versions.table, 2, indices)
+    for index, entry in zip(indices, _read_records(file, symbols, layout.symbol.size, indices), strict=True):
+        fields = layout.symbol.unpack(entry)
+        name = strings.find(fields[0], "a symbol's name")
+        version = None
+        if numbers is not None:
+            version = versions.meaning(file, layout.half.unpack(next(numbers))[0], index)
+        if weak or fields[info] >> 4 != SymbolBinding.WEAK:
+            found[name] = (decode_name(name), *_name_version(version))
+    return tuple(found.values())
+
+
+def _name_version(version: SymbolVersion | None) -> tuple[str | None, str | None]:
+    return (None, None) if version is None or version.base else (version.name, version.library)
+
+
+def _read_records(file: BoundedFile, span: Span, size: int, indices: Sequence[int]) -> Iterator[bytes]:
+    """The records of `size` bytes at `indices`, in one read where they are near each other, as linkers put copies."""
+    first, end = min(indices) * size, (max(indices) + 1) * size
+    if end - first > _BYTES_FOR_A_NAME or end > span.size:
+        return (span.read(file, index * size, size) for index in indices)
+    raw = span.read(file, first, end - first)
+    return (raw[index * size - first : (index + 1) * size - first] for index in indices)
 
 
 def find_offers(
@@ -99,7 +143,7 @@ def find_offers(
     if max(count * size, hash_size, strings.size) > MAX_RESIDENT_TABLE or hash_size > len(names) * _BYTES_FOR_A_NAME:
         return None
     alike = _find_alike(file, gnu, count, hash_size, names)
-    whole = count * size + strings.size <= len(alike) * _BYTES_FOR_A_SYMBOL
+    whole = count * size + strings.size <= len(alike) * BYTES_FOR_A_SYMBOL
     table = versions.table
     entries = symbols.read(file, 0, count * size) if whole else b""
     texts = strings.read(file, 0, strings.size) if whole else b""

@@ -63,8 +63,8 @@ class StaticSymbols:
         """Nothing: without a loader there is nobody to copy."""
         return ()
 
-    def list_copies(self) -> tuple[Symbol, ...]:
-        """See model.SymbolTable.list_copies: there is none without a loader."""
+    def copy_demands(self, *, weak: bool) -> tuple[Demand, ...]:
+        """None: without a loader there is nobody to copy."""
         return ()
 
     def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:

@@ -190,21 +190,20 @@ class DynamicSymbols:
             self._copies = self._read_copies()
         return tuple(name for name in names if encode_name(name) in self._copies)
 
-    def list_copies(self) -> tuple[Symbol, ...]:
-        """See model.SymbolTable.list_copies. Nothing is kept."""
+    def copy_demands(self, *, weak: bool) -> tuple[Demand, ...]:
+        """See model.SymbolTable.copy_demands. Nothing is kept."""
+        from linkcheck.elf.batch import BYTES_FOR_A_SYMBOL, list_copy_demands
         from linkcheck.elf.relocations import find_copies
 
         with self._open() as file:
             tables = self._entries.locate(file)
             if tables is None:
                 return ()
-            strings = self._entries.open_strings(file, tables)
-            found: dict[bytes, Symbol] = {}
-            for index in find_copies(file, self._entries.dynamic):
-                entry = self._entries.read_entry(file, tables, index)
-                name = strings.find(entry.name, "a symbol's name")
-                found[name] = make_symbol(entry, name, self._entries.read_version(file, index))
-            return tuple(found.values())
+            copies = tuple(find_copies(file, self._entries.dynamic))
+            resident = min(len(copies) * BYTES_FOR_A_SYMBOL, MAX_RESIDENT_IMPORT_STRINGS)
+            strings = self._entries.open_strings(file, tables, resident)
+            versions = self._entries.versions
+            return list_copy_demands(file, tables.layout, tables.symbols, copies, strings, versions, weak=weak)
 
     def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
         """See model.SymbolTable.referenced. Nothing is kept: only states that several files define are asked for."""

@@ -83,6 +83,9 @@ def finder_of(load_set: LoadSet) -> type[Finder]:
 class Finder:
     """Looks names up in the scopes of one load set and remembers what became process-wide."""
 
+    #: Whether a weak object that a program has room for must be copied from somewhere, too.
+    copies_weak = False
+
     @staticmethod
     def list_scopes(load_set: LoadSet) -> tuple[Scope, ...]:
         """The scope of every module, in the order in which they are relocated."""
@@ -216,20 +219,6 @@ class Finder:
         return Binding(
             scope.module, symbol.name, version, BindingKind.IMPORT, provider, symbol.weak, unversioned=unversioned
         )
-
-    def find_lost_copies(self) -> list[Demand]:
-        """What the program makes room for a copy of, and no other file in its scope defines."""
-        root = self._modules[0].image
-        copies = root.symbols.list_copies() if root.is_executable else ()
-        if not copies:
-            return []
-        scope = next(scope for scope in self.list_scopes(self._load_set) if scope.module == 0)
-        lost = []
-        for symbol in copies:
-            version = version_name(symbol)
-            if self._bind_copy(scope, symbol, version).provider is None:
-                lost.append((symbol.name, version, symbol.version.library if symbol.version is not None else None))
-        return lost
 
     def _look_up(self, scope: Scope, name: str, version: str | None) -> int | None:
         match = self._match(scope, name, version)

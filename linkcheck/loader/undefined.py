@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from linkcheck.loader.lookup import Finder
+    from linkcheck.loader.scope import Scope
     from linkcheck.model import Demand, Image, LoadSet, Module, SymbolTable
 
 
@@ -81,10 +82,11 @@ class DefinitionFinder:
         rules = finder_of(load_set)
         known = self._known.setdefault(rules, _Known(rules))
         alike: dict[frozenset[int], list[int]] = {}
-        for scope in rules.list_scopes(load_set):
+        scopes = rules.list_scopes(load_set)
+        for scope in scopes:
             alike.setdefault(frozenset(scope.modules), []).append(scope.module)
         found = [one for scope, modules in alike.items() for one in known.find(load_set, modules, scope)]
-        if lost := rules(load_set, whole=False).find_lost_copies():
+        if lost := known.find_lost_copies(load_set, scopes):
             own = next((one for one in found if one.module == 0), Undefined(0, ()))
             if not own.unseen:
                 found = [one for one in found if one is not own]
@@ -151,6 +153,16 @@ class _Known:
                 self._settled[table] = (providers, left)
             if left:
                 yield Undefined(index, tuple(sorted(left, key=lambda demand: demand[0])))
+
+    def find_lost_copies(self, load_set: LoadSet, scopes: Iterable[Scope]) -> frozenset[Demand]:
+        """What the program makes room for a copy of, and no other file in its scope defines."""
+        root = load_set.root
+        copies = frozenset(root.symbols.copy_demands(weak=self._rules.copies_weak)) if root.is_executable else None
+        if not copies:
+            return frozenset()
+        own = next(scope for scope in scopes if scope.module == 0)
+        others = [load_set.modules[index].image for index in sorted(own.modules) if index != 0]
+        return copies.difference(*self._ask_all(load_set, others, copies).values())
 
     def _ask_all(
         self, load_set: LoadSet, reached: Sequence[Image], wanted: frozenset[Demand]

@@ -60,9 +60,9 @@ class ListedSymbols(Value):
         """See SymbolTable.copied."""
         return tuple(name for name in names if name in self.copies)
 
-    def list_copies(self) -> tuple[Symbol, ...]:
-        """See SymbolTable.list_copies."""
-        return tuple(symbol for symbol in self.exports() if symbol.name in self.copies)
+    def copy_demands(self, *, weak: bool) -> tuple[Demand, ...]:
+        """See SymbolTable.copy_demands."""
+        return tuple(_demand(s) for s in self.exports() if s.name in self.copies and (weak or not s.weak))
 
     def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
         """See SymbolTable.referenced."""
@@ -77,11 +77,7 @@ class ListedSymbols(Value):
 
     def demands(self) -> tuple[Demand, ...]:
         """See SymbolTable.demands."""
-        return tuple(
-            (s.name, s.version.name if s.version else None, s.version.library if s.version else None)
-            for s in self.imports()
-            if not s.weak
-        )
+        return tuple(_demand(s) for s in self.imports() if not s.weak)
 
     def offers(self, names: Collection[str]) -> dict[str, tuple[str | None, ...]]:
         """See SymbolTable.offers."""
@@ -96,3 +92,10 @@ class ListedSymbols(Value):
 
     def __iter__(self) -> Iterator[Symbol]:
         return iter(self.symbols)
+
+
+def _demand(symbol: Symbol) -> Demand:
+    version = symbol.version
+    if version is None or version.base:
+        return symbol.name, None, None
+    return symbol.name, version.name, version.library

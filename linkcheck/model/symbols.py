@@ -126,8 +126,8 @@ class SymbolTable(Protocol):
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """Those of `names` that are defined only as room for a copy of another file's object (R_*_COPY)."""
 
-    def list_copies(self) -> tuple[Symbol, ...]:
-        """All that is defined only as room for a copy, once each; the version is the one that is asked for."""
+    def copy_demands(self, *, weak: bool) -> tuple[Demand, ...]:
+        """What is defined only as room for a copy, once each, as a demand on other files; `weak`: also weak ones."""
 
     def referenced(self, names: Collection[str]) -> tuple[str, ...] | None:
         """Those of the definitions called `names` that some relocation of the file refers to; None: cannot be told.

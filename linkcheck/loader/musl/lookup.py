@@ -24,6 +24,8 @@ _TYPES = frozenset({SymbolType.NOTYPE, SymbolType.OBJECT, SymbolType.FUNC, Symbo
 class MuslFinder(Finder):
     """Looks names up as musl does: in load order, without versions, and STB_GNU_UNIQUE like any other definition."""
 
+    copies_weak = True
+
     @staticmethod
     def list_scopes(load_set: LoadSet) -> tuple[Scope, ...]:
         """The scope of every module. DT_SYMBOLIC and RTLD_DEEPBIND are nothing to musl."""
