@@ -51,13 +51,12 @@ def list_demands(
     found: list[Demand] = []
     meanings: dict[int, tuple[str | None, str | None]] = {}
     size = layout.symbol.size
-    info = 4 if layout.bits == 64 else 12
     left = MAX_INDEXED_IMPORT_BYTES
     per_block = BLOCK_SIZE // size
     for start in range(1, count, per_block):
         length = min(per_block, count - start)
         raw = symbols.read(file, start * size, length * size)
-        positions = [p for p in find_imports(layout, raw) if raw[p * size + info] >> 4 != SymbolBinding.WEAK]
+        positions = list(find_imports(layout, raw, weak=False))
         if not positions:
             continue
         places = layout.words(raw)[:: size // 4]  # st_name comes first
@@ -65,18 +64,14 @@ def list_demands(
         if names is None or len(found) + len(names) > MAX_INDEXED_IMPORTS:
             return None
         left -= sum(map(len, names))
-        # No name holds a NUL, so that all are decoded at once.
-        texts = decode_name(b"\0".join(names)).split("\0")
         if versions.table is None:
-            found += [(text, None, None) for text in texts]
+            found += [(name, None, None) for name in names]
             continue
         halves = layout.halves(versions.table.read(file, 2 * start, 2 * length))
         values = [halves[p] for p in positions]
         for value in set(values) - meanings.keys():
-            meanings[value] = _name_version(
-                versions.meaning(file, value, start + positions[values.index(value)])
-            )
-        found += [(text, *meanings[value]) for text, value in zip(texts, values, strict=True)]
+            meanings[value] = _name_version(versions.meaning(file, value, start + positions[values.index(value)]))
+        found += [(name, *meanings[value]) for name, value in zip(names, values, strict=True)]
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ dl-reloc.c; _dl_lookup_symbol_x for a protected one).
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.strings import decode_name
@@ -27,6 +28,9 @@ _SHN_ABS = 0xFFF1
 _BINDINGS: dict[int, int] = {int(binding): binding for binding in SymbolBinding}
 _TYPES: dict[int, int] = {int(type_): type_ for type_ in SymbolType}
 _VISIBILITIES = tuple(Visibility)
+#: By st_info, whether the loader looks up what is undefined, and whether it must find it.
+_LOOKED_UP = bytes(info >> 4 != _STB_LOCAL for info in range(256))
+_MUST_BE_FOUND = bytes(info >> 4 not in (_STB_LOCAL, SymbolBinding.WEAK) for info in range(256))
 _EXPORTED_BINDINGS = frozenset({SymbolBinding.GLOBAL, SymbolBinding.WEAK, SymbolBinding.GNU_UNIQUE})
 _EXPORTED_TYPES = frozenset(set(SymbolType) - {SymbolType.SECTION, SymbolType.FILE})
 _EXPORTED_VISIBILITIES = frozenset({Visibility.DEFAULT, Visibility.PROTECTED})
@@ -84,8 +88,10 @@ def make_symbol(entry: Entry, name: bytes, version: SymbolVersion | None = None)
     )
 
 
-def find_imports(layout: Layout, raw: bytes) -> Iterator[int]:
+def find_imports(layout: Layout, raw: bytes, *, weak: bool = True) -> Iterator[int]:
     """Positions of the entries in `raw` that are imports: st_shndx is 0, and neither binding nor visibility is local.
+
+    Without `weak` those that must be found.
 
     Searched as bytes, because 0 looks the same in both byte orders and decoding 75,000 entries takes thirty times as
     long.
@@ -96,15 +102,19 @@ def find_imports(layout: Layout, raw: bytes) -> Iterator[int]:
     # Linkers put all imports at the beginning, since no hash table lists them.
     leading = (len(column) - len(column.lstrip(b"\0"))) // 2
     infos, others = raw[info : leading * size : size], raw[info + 1 : leading * size : size]  # st_other comes next
-    for position, (kind, other) in enumerate(zip(infos, others, strict=True)):
-        if kind >> 4 != _STB_LOCAL and not other & 3:
-            yield position
+    kinds = _LOOKED_UP if weak else _MUST_BE_FOUND
+    if others.strip(b"\0"):
+        yield from (
+            p for p, (kind, other) in enumerate(zip(infos, others, strict=True)) if kinds[kind] and not other & 3
+        )
+    else:
+        yield from compress(range(leading), infos.translate(kinds))
     at = column.find(b"\0\0", 2 * leading)
     while at >= 0:
         if at % 2:  # the second half of one number and the first half of the next
             at = column.find(b"\0\0", at + 1)
         else:
             place = at // 2 * size + info
-            if raw[place] >> 4 != _STB_LOCAL and not raw[place + 1] & 3:
+            if kinds[raw[place]] and not raw[place + 1] & 3:
                 yield at // 2
             at = column.find(b"\0\0", at + 2)

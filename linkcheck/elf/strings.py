@@ -5,17 +5,20 @@ It does not decode: names are bytes here, and `decode_name` makes text of them f
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.limits import MAX_NAME_LENGTH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from linkcheck.elf.bounded_file import BoundedFile, Span
 
 _SMALL_WINDOW = 1 << 10
 _LARGE_WINDOW = 1 << 11
+#: Names whose ends are looked for before their lengths are added up.
+_NAMES_AT_ONCE = 1 << 10
 
 
 class Strings:
@@ -56,17 +59,29 @@ class Strings:
             raise self._file.malformed(f"its names take more than {self._limit} bytes ({self._table.what})")
         return name
 
-    def find_many(self, offsets: Iterable[int], what: str, most: int) -> list[bytes] | None:
-        """The names at `offsets`, as `find` has them; None when together they are longer than `most` bytes."""
-        window, found = self._window, []
-        whole = self._start == 0 and len(window) == self._table.size
-        for offset in offsets:
-            end = window.find(b"\0", offset) if whole else -1
-            name = window[offset:end] if end >= 0 else self.find(offset, what)
-            most -= len(name)
-            if most < 0:
-                return None
-            found.append(name)
+    def find_many(self, offsets: Sequence[int], what: str, most: int) -> list[str] | None:
+        """The names at `offsets` as text; None when together they are longer than `most` bytes.
+
+        Raises what `find` raises.
+        """
+        found: list[str] = []
+        whole = self._start == 0 and len(self._window) == self._table.size and self._window.isascii()
+        text = self._window.decode("ascii") if whole else ""
+        for start in range(0, len(offsets), _NAMES_AT_ONCE):
+            some = offsets[start : start + _NAMES_AT_ONCE]
+            ends = list(map(text.find, repeat("\0"), some))
+            if min(ends) >= 0:
+                most -= sum(ends) - sum(some)  # before there are names: overlapping ones may take much memory
+                if most < 0:
+                    return None
+                found += [text[offset:end] for offset, end in zip(some, ends, strict=True)]
+                continue
+            for offset in some:
+                name = self.find(offset, what)
+                most -= len(name)
+                if most < 0:
+                    return None
+                found.append(decode_name(name))
         return found
 
     def holds(self, offset: int, name: bytes, what: str) -> bool:
