@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from linkcheck.elf.bounded_file import BoundedFile, Span
-    from linkcheck.elf.hashes import GnuHash
+    from linkcheck.elf.hashes import GnuHash, HashColumns
     from linkcheck.elf.layout import Layout
     from linkcheck.elf.strings import Strings
+    from linkcheck.elf.symbol_entries import SymbolEntries, Tables
     from linkcheck.elf.versions import Versions
     from linkcheck.model import Demand, SymbolVersion
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _BYTES_FOR_A_NAME = 1 << 16
 #: So does reading the entry and the name of one symbol by themselves.
 BYTES_FOR_A_SYMBOL = 1 << 14
+#: Bytes of a hash table that is kept.
+_LARGEST_KEPT_TABLE = 1 << 20
 #: Steps along a chain that most names stay far below.
 _USUAL_CHAIN_LENGTH = 64
 #: Name -> its bytes with a NUL, and its hash; the names that one file imports are looked for in many.
@@ -118,62 +121,74 @@ def _read_records(file: BoundedFile, span: Span, size: int, indices: Sequence[in
     return (raw[index * size - first : (index + 1) * size - first] for index in indices)
 
 
-def find_offers(
-    file: BoundedFile,
-    layout: Layout,
-    symbols: Span,
-    count: int,
-    strings: Span,
-    versions: Versions,
-    gnu: GnuHash,
-    names: Collection[str],
-) -> dict[str, tuple[str | None, ...]] | None:
-    """Those of `names` that the file defines for others, each with the versions it defines (None: without one).
+class Offers:
+    """What one file defines of many names, asked for one set of names after the other."""
 
-    None when the tables are so large that asking for each name reads less. Arguments and errors are those of
-    `list_demands`.
-    """
-    size = layout.symbol.size
-    hash_size = min(gnu.size_with_chains(count), gnu.span.size)
-    if max(count * size, hash_size, strings.size) > MAX_RESIDENT_TABLE or hash_size > len(names) * _BYTES_FOR_A_NAME:
-        return None
-    alike = _find_alike(file, gnu, count, hash_size, names)
-    whole = count * size + strings.size <= len(alike) * BYTES_FOR_A_SYMBOL
-    table = versions.table
-    entries = symbols.read(file, 0, count * size) if whole else b""
-    texts = strings.read(file, 0, strings.size) if whole else b""
-    numbers = layout.halves(table.read(file, 0, 2 * count)) if whole and table is not None else None
-    wide, unpack = layout.bits == 64, layout.symbol.unpack_from
-    found: dict[str, tuple[str | None, ...]] = {}
-    own_versions: dict[int, str | None] = {}
-    own: str | None = None
-    for name, encoded, index in alike:
-        entry, at = (entries, index * size) if whole else (symbols.read(file, index * size, size), 0)
-        if wide:
-            place, info, other, section, address, _ = unpack(entry, at)
-        else:
-            place, address, _, info, other, section = unpack(entry, at)
-        if not is_bindable(info, other, section, address):
-            continue
-        if not (texts.startswith(encoded, place) if whole else _stands_at(file, strings, place, encoded)):
-            continue
-        if table is not None:
-            number = layout.halves(table.read(file, 2 * index, 2))[0] if numbers is None else numbers[index]
-            if number not in own_versions:
-                version = versions.meaning(file, number, index)
-                own_versions[number] = None if version is None or version.base else version.name
-            own = own_versions[number]
-        found[name] = (*found[name], own) if name in found else (own,)
-    return found
+    __slots__ = ("_asked", "_columns", "_entries")
+
+    def __init__(self, entries: SymbolEntries) -> None:
+        """Read nothing yet."""
+        self._entries = entries
+        self._asked = False
+        #: The hash table, kept from the second question on: what many programs load is asked for each of them.
+        self._columns: HashColumns | None = None
+
+    def find(
+        self, file: BoundedFile, tables: Tables, gnu: GnuHash, names: Collection[str]
+    ) -> dict[str, tuple[str | None, ...]] | None:
+        """Those of `names` that the file defines for others, each with the versions it defines (None: without one).
+
+        None when the tables are so large that asking for each name reads less. Raises MalformedElfError when an entry
+        does not fit the file.
+        """
+        layout, symbols, strings, versions = tables.layout, tables.symbols, tables.strings, self._entries.versions
+        count = self._entries.count(file, tables).visible
+        size = layout.symbol.size
+        hash_size = min(gnu.size_with_chains(count), gnu.span.size)
+        if max(count * size, hash_size, strings.size) > MAX_RESIDENT_TABLE:
+            return None
+        if self._columns is None and hash_size > len(names) * _BYTES_FOR_A_NAME:
+            return None
+        columns = self._columns or gnu.load(file, hash_size)
+        if self._asked and hash_size <= _LARGEST_KEPT_TABLE:
+            self._columns = columns
+        self._asked = True
+        alike = _find_alike(file, gnu, columns, count, names)
+        whole = count * size + strings.size <= len(alike) * BYTES_FOR_A_SYMBOL
+        table = versions.table
+        entries = symbols.read(file, 0, count * size) if whole else b""
+        texts = strings.read(file, 0, strings.size) if whole else b""
+        numbers = layout.halves(table.read(file, 0, 2 * count)) if whole and table is not None else None
+        wide, unpack = layout.bits == 64, layout.symbol.unpack_from
+        found: dict[str, tuple[str | None, ...]] = {}
+        own_versions: dict[int, str | None] = {}
+        own: str | None = None
+        for name, encoded, index in alike:
+            entry, at = (entries, index * size) if whole else (symbols.read(file, index * size, size), 0)
+            if wide:
+                place, info, other, section, address, _ = unpack(entry, at)
+            else:
+                place, address, _, info, other, section = unpack(entry, at)
+            if not is_bindable(info, other, section, address):
+                continue
+            if not (texts.startswith(encoded, place) if whole else _stands_at(file, strings, place, encoded)):
+                continue
+            if table is not None:
+                number = layout.halves(table.read(file, 2 * index, 2))[0] if numbers is None else numbers[index]
+                if number not in own_versions:
+                    own_versions[number] = _name_version(versions.meaning(file, number, index))[0]
+                own = own_versions[number]
+            found[name] = (*found[name], own) if name in found else (own,)
+        return found
 
 
 def _find_alike(
-    file: BoundedFile, gnu: GnuHash, count: int, size: int, names: Collection[str]
+    file: BoundedFile, gnu: GnuHash, columns: HashColumns, count: int, names: Collection[str]
 ) -> list[tuple[str, bytes, int]]:
-    """The symbols that the first `size` bytes of the hash table give for `names`, by their hashes: the name, its bytes
-    with a NUL, and the symbol's index.
+    """The symbols that the hash table, of which `columns` were read, gives for `names`, by their hashes: the name, its
+    bytes with a NUL, and the symbol's index.
     """
-    filter_, buckets, chains = gnu.load(file, size)
+    filter_, buckets, chains = columns
     if not buckets:
         return []
     known_hash = _hashes.get

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from linkcheck.elf.dynamic import DynamicSection
     from linkcheck.elf.layout import Layout
 
+    #: The words of the Bloom filter, the buckets and the chain words.
+    HashColumns = tuple[array[int], array[int], array[int]]
+
 #: Machines whose 64-bit DT_HASH has 64-bit entries: Alpha and s390 (glibc: bits/elfclass.h of both).
 _WIDE_HASH_MACHINES = frozenset({22, 0x9026})
 
@@ -97,7 +100,7 @@ class GnuHash(Value):
         """Bytes of the table of a file with `count` symbols."""
         return self._chains_at + 4 * max(0, count - self.first)
 
-    def load(self, file: BoundedFile, size: int) -> tuple[array[int], array[int], array[int]]:
+    def load(self, file: BoundedFile, size: int) -> HashColumns:
         """The words of the Bloom filter, the buckets and the chain words, in the first `size` bytes of the table."""
         raw = self.span.read(file, 0, size)
         chains = raw[self._chains_at : self._chains_at + (size - self._chains_at) // 4 * 4]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from array import array
     from collections.abc import Callable, Collection, Iterator
 
+    from linkcheck.elf.batch import Offers
     from linkcheck.elf.dynamic import DynamicSection
     from linkcheck.elf.entry import Entry
     from linkcheck.elf.symbol_entries import Tables
@@ -56,6 +57,7 @@ class DynamicSymbols:
         "_filter",
         "_imported",
         "_index",
+        "_offers",
         "_open",
         "_private",
         "_questions",
@@ -70,6 +72,7 @@ class DynamicSymbols:
         self._open: Callable[[], BoundedFile] = partial(BoundedFile, path, opened_as=opened_as, expected=stamp)
         self._entries = SymbolEntries(dynamic, versions)
         self._index = ImportIndex(self._entries)
+        self._offers: Offers | None = None
         self._symtab = SymtabNames(self._open, dynamic.header)
         self._copies: frozenset[bytes] | None = None
         self._filter: array[int] | None = None
@@ -245,9 +248,7 @@ class DynamicSymbols:
             return list_demands(file, tables.layout, tables.symbols, count, strings, self._entries.versions)
 
     def offers(self, names: Collection[str]) -> dict[str, tuple[str | None, ...]]:
-        """See model.SymbolTable.offers. Nothing is kept but the hashes of the names."""
-        from linkcheck.elf.batch import find_offers
-
+        """See model.SymbolTable.offers. Answers are not kept."""
         if len(names) <= _FEW_NAMES:  # what nobody defines is asked of every file
             names = [name for name in names if not self._is_ruled_out(encode_name(name) or b"")]
             if not names:
@@ -257,17 +258,11 @@ class DynamicSymbols:
             if tables is None:
                 return {}
             if tables.gnu is not None:
-                count = self._entries.count(file, tables).visible
-                found_at_once = find_offers(
-                    file,
-                    tables.layout,
-                    tables.symbols,
-                    count,
-                    tables.strings,
-                    self._entries.versions,
-                    tables.gnu,
-                    names,
-                )
+                if self._offers is None:
+                    from linkcheck.elf.batch import Offers
+
+                    self._offers = Offers(self._entries)
+                found_at_once = self._offers.find(file, tables, tables.gnu, names)
                 if found_at_once is not None:
                     return found_at_once
         return list_versions({name: self.exported(name) for name in names})
