@@ -63,6 +63,10 @@ MAX_CANDIDATES = 1 << 12
 #: Bytes of one name. Demanglers give up far earlier. Bounds strings.py.
 MAX_NAME_LENGTH = 1 << 20
 
+#: Bytes of a string table that is read in one go for the twenty names of PT_DYNAMIC and the version records, which takes
+#: as long as five reads of a name. Bounds reader.py.
+MAX_RESIDENT_NAMES = 1 << 16
+
 #: Bytes of a string table that is read in one go when all its names are wanted, or those of all imports; a larger one
 #: is read in windows. Imports are few, and one read of libtorch_cpu.so's 5 MB costs more than 1,198 small ones.
 MAX_RESIDENT_STRINGS = 16 << 20

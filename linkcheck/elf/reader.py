@@ -40,7 +40,12 @@ from linkcheck.elf.header import (
     PT_TLS,
     read_header,
 )
-from linkcheck.elf.limits import MAX_DYNAMIC_NAME_BYTES, MAX_INTERPRETER_SIZE, MAX_NEEDED_BYTES
+from linkcheck.elf.limits import (
+    MAX_DYNAMIC_NAME_BYTES,
+    MAX_INTERPRETER_SIZE,
+    MAX_NEEDED_BYTES,
+    MAX_RESIDENT_NAMES,
+)
 from linkcheck.elf.notes import read_notes
 from linkcheck.elf.sections import is_debug_companion
 from linkcheck.elf.strings import Strings, decode_name
@@ -275,7 +280,8 @@ def _open_names(file: BoundedFile, dynamic: DynamicSection) -> Strings | None:
     """The string table; None when there is none and nothing needs it. MalformedElfError when something does."""
     if DT_STRTAB not in dynamic.values and not _NAMING_TAGS & dynamic.values.keys():
         return None
-    return Strings(file, dynamic.string_table(file), budget=MAX_DYNAMIC_NAME_BYTES)
+    table = dynamic.string_table(file)
+    return Strings(file, table, budget=MAX_DYNAMIC_NAME_BYTES, resident_up_to=MAX_RESIDENT_NAMES)
 
 
 def _read_name(names: Strings | None, offset: int | None, what: str) -> str | None:

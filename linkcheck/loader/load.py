@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import LinkcheckError
 from linkcheck.loader.interpreter import find_interpreter_fault
-from linkcheck.loader.search import Found, Missing, Probes, Requester, search
+from linkcheck.loader.search import Found, Missing, Probes, Requester, Searcher
 from linkcheck.loader.tokens import expand
 from linkcheck.model import DLOPEN_PRIORITIES, FoundBy, Libc, LoadSet, Module, Opened, Unresolved
 from linkcheck.value import Value, replace
@@ -115,6 +115,8 @@ class Loading:
         #: What is found without a search: by the path it was mapped by, each name it was requested by, its SONAME.
         self.by_name: dict[str, Entry] = {}
         self.by_file: dict[tuple[int, int], Entry] = {}
+        #: By the index of who asks, and whether by dlopen.
+        self._searchers: dict[tuple[int, bool], Searcher] = {}
 
     def add_root(self, root: Image) -> None:
         """Start with `root`."""
@@ -319,15 +321,19 @@ class Loading:
         interpreter = self._interpreter(requester.module.image, name)
         if interpreter is not None:
             return interpreter
-        chain = []
-        link: Entry | None = requester
-        while link is not None:
-            chain.append(Requester(link.module.image, link.origin))
-            link = link.loader
-        root = self.entries[0]
-        executable = Requester(root.module.image, root.origin)
         by_dlopen = special is FoundBy.DLOPEN
-        return search(self.system, name, chain, executable, opened_by_dlopen=by_dlopen, probes=self.probes)
+        searcher = self._searchers.get((requester.index, by_dlopen))
+        if searcher is None:
+            chain = []
+            link: Entry | None = requester
+            while link is not None:
+                chain.append(Requester(link.module.image, link.origin))
+                link = link.loader
+            root = self.entries[0]
+            executable = Requester(root.module.image, root.origin)
+            searcher = Searcher(self.system, chain, executable, opened_by_dlopen=by_dlopen)
+            self._searchers[requester.index, by_dlopen] = searcher
+        return searcher.search(name, self.probes)
 
     def _interpreter(self, image: Image, name: str) -> Found | None:
         """The loader, when `name` is its path or its SONAME: it is mapped already and never searched for."""

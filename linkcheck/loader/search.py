@@ -116,42 +116,51 @@ class _Trail:
         self.tried: list[Attempt] = []
 
 
-def search(
-    system: System,
-    name: str,
-    chain: Sequence[Requester],
-    executable: Requester | None,
-    *,
-    opened_by_dlopen: bool = False,
-    probes: Probes | None = None,
-) -> Found | Missing:
-    """Find `name`, asked for by chain[0], which was loaded for chain[1], and so on up.
+class Searcher:
+    """Finds what one image asks for. What a search found is kept for all that search the same places (System.searches)."""
 
-    `executable` is the image the process started from: its DT_RPATH is searched for every request, also for those of
-    dlopened images, whose chain does not lead to it. `opened_by_dlopen` says that a dlopen asks, not a NEEDED.
-    Each directory takes one of `probes`; when none is left, the result is Missing with `given_up`.
-    """
-    requester = chain[0]
-    expanded = expand(name, _values(system, requester))
-    if not expanded:
-        trail = _Trail()
-        trail.tried.append(Attempt(name, FoundBy.PATH, "a token in it has no value"))
-        return _settle(system, None, name, FoundBy.PATH, trail)
-    if "/" in expanded:
-        return _open_path(system, expanded, requester, opened_by_dlopen)
-    probes = probes or Probes()
-    places = _find_places(system, chain, executable, opened_by_dlopen)
-    # The programs of one directory search the same places for the same libraries.
-    result, cost = system.searches.get((expanded, places), (None, 0))
-    if result is not None and cost <= probes.left:
-        probes.left -= cost
+    __slots__ = ("_by_dlopen", "_known", "_places", "_requester", "_system")
+
+    def __init__(
+        self,
+        system: System,
+        chain: Sequence[Requester],
+        executable: Requester | None,
+        *,
+        opened_by_dlopen: bool = False,
+    ) -> None:
+        """For the requests of chain[0], which was loaded for chain[1], and so on up.
+
+        `executable` is the image the process started from: its DT_RPATH is searched for every request, also for those
+        of dlopened images, whose chain does not lead to it. `opened_by_dlopen` says that a dlopen asks, not a NEEDED.
+        """
+        self._system = system
+        self._requester = chain[0]
+        self._by_dlopen = opened_by_dlopen
+        self._places = _find_places(system, chain, executable, opened_by_dlopen)
+        # The programs of one directory search the same places for the same libraries.
+        self._known = system.searches.setdefault(self._places, {})
+
+    def search(self, name: str, probes: Probes) -> Found | Missing:
+        """Find `name`. Each directory takes one of `probes`; when none is left, it is Missing with `given_up`."""
+        system = self._system
+        expanded = expand(name, _values(system, self._requester)) if "$" in name else name
+        if not expanded:
+            trail = _Trail()
+            trail.tried.append(Attempt(name, FoundBy.PATH, "a token in it has no value"))
+            return _settle(system, None, name, FoundBy.PATH, trail)
+        if "/" in expanded:
+            return _open_path(system, expanded, self._requester, self._by_dlopen)
+        result, cost = self._known.get(expanded, (None, 0))
+        if result is not None and cost <= probes.left:
+            probes.left -= cost
+            return result
+        before = probes.left
+        result = _look_through(system, expanded, self._places, probes)
+        given_up = isinstance(result, Missing) and result.given_up
+        if not given_up and len(result.tried) <= _MOST_KEPT_ATTEMPTS:
+            self._known[expanded] = (result, before - probes.left)
         return result
-    before = probes.left
-    result = _look_through(system, expanded, places, probes)
-    given_up = isinstance(result, Missing) and result.given_up
-    if not given_up and len(result.tried) <= _MOST_KEPT_ATTEMPTS:
-        system.searches[expanded, places] = (result, before - probes.left)
-    return result
 
 
 def _open_path(system: System, path: str, requester: Requester, opened_by_dlopen: bool) -> Found | Missing:

@@ -52,8 +52,8 @@ class System:
         self.library_path = tuple(library_path)
         #: Search path, $ORIGIN and target -> directories; search.py fills it.
         self.search_paths: dict[tuple[str, str | None, Target], tuple[str, ...]] = {}
-        #: Name and places -> what a search found, and how many directories it looked into; search.py fills it.
-        self.searches: dict[tuple[str, object], tuple[Found | Missing, int]] = {}
+        #: Places -> by name, what a search found, and how many directories it looked into; search.py fills it.
+        self.searches: dict[object, dict[str, tuple[Found | Missing, int]]] = {}
         #: Images by identity -> the image itself, and the same with a shorter path; tidy.py fills it.
         self.tidied: dict[int, tuple[Image, Image]] = {}
         self._renamed: dict[tuple[tuple[int, int], str], Image] = {}

@@ -50,6 +50,7 @@ def owner_in_question(candidate: Candidate) -> tuple[State, Image] | str:
     return candidate.stands_for, candidate.image
 
 
+@keep_answers
 def owner_modules(state: State, load_set: LoadSet) -> tuple[int, ...]:
     """Indices of the load set's modules that may define `state`."""
     return tuple(i for i, m in enumerate(load_set.modules) if is_owner(m.image, state, load_set))
