@@ -161,8 +161,8 @@ class Offers:
         numbers = layout.halves(table.read(file, 0, 2 * count)) if whole and table is not None else None
         wide, unpack = layout.bits == 64, layout.symbol.unpack_from
         found: dict[str, tuple[str | None, ...]] = {}
-        own_versions: dict[int, str | None] = {}
-        own: str | None = None
+        own_versions: dict[int, tuple[str | None]] = {}
+        own: tuple[str | None] = (None,)
         for name, encoded, index in alike:
             entry, at = (entries, index * size) if whole else (symbols.read(file, index * size, size), 0)
             if wide:
@@ -176,9 +176,9 @@ class Offers:
             if table is not None:
                 number = layout.halves(table.read(file, 2 * index, 2))[0] if numbers is None else numbers[index]
                 if number not in own_versions:
-                    own_versions[number] = _name_version(versions.meaning(file, number, index))[0]
+                    own_versions[number] = _name_version(versions.meaning(file, number, index))[:1]
                 own = own_versions[number]
-            found[name] = (*found[name], own) if name in found else (own,)
+            found[name] = (*found[name], *own) if name in found else own
         return found
 
 

@@ -28,12 +28,17 @@ _SHN_ABS = 0xFFF1
 _BINDINGS: dict[int, int] = {int(binding): binding for binding in SymbolBinding}
 _TYPES: dict[int, int] = {int(type_): type_ for type_ in SymbolType}
 _VISIBILITIES = tuple(Visibility)
-#: By st_info, whether the loader looks up what is undefined, and whether it must find it.
-_LOOKED_UP = bytes(info >> 4 != _STB_LOCAL for info in range(256))
-_MUST_BE_FOUND = bytes(info >> 4 not in (_STB_LOCAL, SymbolBinding.WEAK) for info in range(256))
+#: By st_info, with the binding in its upper half: whether the loader looks up what is undefined, and must find it.
+_LOOKED_UP = b"".join(16 * (b"\0" if binding == _STB_LOCAL else b"\1") for binding in range(16))
+_MUST_BE_FOUND = _LOOKED_UP[: 16 * SymbolBinding.WEAK] + bytes(16) + _LOOKED_UP[16 * SymbolBinding.WEAK + 16 :]
 _EXPORTED_BINDINGS = frozenset({SymbolBinding.GLOBAL, SymbolBinding.WEAK, SymbolBinding.GNU_UNIQUE})
 _EXPORTED_TYPES = frozenset(set(SymbolType) - {SymbolType.SECTION, SymbolType.FILE})
-_EXPORTED_VISIBILITIES = frozenset({Visibility.DEFAULT, Visibility.PROTECTED})
+#: By st_info, and by the two bits of st_other.
+_EXPORTED_KINDS = b"".join(
+    bytes(type_ in _EXPORTED_TYPES for type_ in range(16)) if binding in _EXPORTED_BINDINGS else bytes(16)
+    for binding in range(16)
+)
+_EXPORTED_VISIBILITIES = bytes(visibility in (Visibility.DEFAULT, Visibility.PROTECTED) for visibility in range(4))
 
 
 class Entry(Value):
@@ -63,13 +68,11 @@ def can_be_bound(entry: Entry) -> bool:
 
 def is_bindable(info: int, other: int, section: int, value: int) -> bool:
     """The same of an entry's fields, for those who look at many."""
-    type_ = info & 0xF
-    return (
+    return bool(
         section != _SHN_UNDEF
-        and info >> 4 in _EXPORTED_BINDINGS
-        and type_ in _EXPORTED_TYPES
-        and other & 3 in _EXPORTED_VISIBILITIES
-        and (value != 0 or section == _SHN_ABS or type_ == SymbolType.TLS)
+        and _EXPORTED_KINDS[info]
+        and _EXPORTED_VISIBILITIES[other & 3]
+        and (value != 0 or section == _SHN_ABS or info & 0xF == SymbolType.TLS)
     )
 
 
