@@ -73,8 +73,10 @@ def list_demands(
         halves = layout.halves(versions.table.read(file, 2 * start, 2 * length))
         values = [halves[p] for p in positions]
         for value in set(values) - meanings.keys():
-            meanings[value] = _name_version(versions.meaning(file, value, start + positions[values.index(value)]))
-        found += [(name, *meanings[value]) for name, value in zip(names, values, strict=True)]
+            meaning = versions.meaning(file, value, start + positions[values.index(value)])
+            meanings[value] = _name_version(meaning)
+        wanted = map(meanings.__getitem__, values)
+        found += [(name, version, library) for name, (version, library) in zip(names, wanted, strict=True)]
     return tuple(found)
 
 

@@ -63,8 +63,8 @@ MAX_CANDIDATES = 1 << 12
 #: Bytes of one name. Demanglers give up far earlier. Bounds strings.py.
 MAX_NAME_LENGTH = 1 << 20
 
-#: Bytes of a string table that is read in one go for the twenty names of PT_DYNAMIC and the version records, which takes
-#: as long as five reads of a name. Bounds reader.py.
+#: Bytes of a string table that is read in one go for the names of PT_DYNAMIC and the version records: of a program
+#: twenty, and it takes as long as reading five of them. Bounds reader.py.
 MAX_RESIDENT_NAMES = 1 << 16
 
 #: Bytes of a string table that is read in one go when all its names are wanted, or those of all imports; a larger one

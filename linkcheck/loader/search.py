@@ -117,7 +117,7 @@ class _Trail:
 
 
 class Searcher:
-    """Finds what one image asks for. What a search found is kept for all that search the same places (System.searches)."""
+    """Finds what one image asks for; what it found is kept for all that search the same places (System.searches)."""
 
     __slots__ = ("_by_dlopen", "_known", "_places", "_requester", "_system")
 

@@ -117,6 +117,8 @@ class _Known:
         #: Table -> what it was asked for, and what of that it satisfies.
         self._answers: dict[SymbolTable, tuple[set[Demand], set[Demand]]] = {}
         self._answers_left = _MOST_ANSWERS
+        #: Demand -> the table that was last seen to satisfy it: most programs of a directory get theirs from the same.
+        self._providers: dict[Demand, SymbolTable] = {}
 
     def find(self, load_set: LoadSet, modules: Sequence[int], scope: Collection[int]) -> Iterable[Undefined]:
         """What nobody in `scope` defines of the imports of `modules`, whose scope it is."""
@@ -143,8 +145,7 @@ class _Known:
         wanted: frozenset[Demand] = frozenset().union(*demands.values())
         if not (fresh or wanted):
             return
-        satisfied = self._ask_all(load_set, reached, wanted)
-        missing = wanted.difference(*satisfied.values())
+        satisfied, missing = self._ask_all(load_set, reached, wanted)
         for index, own in demands.items():
             table = load_set.modules[index].image.symbols
             left = own & missing
@@ -162,18 +163,29 @@ class _Known:
             return frozenset()
         own = next(scope for scope in scopes if scope.module == 0)
         others = [load_set.modules[index].image for index in sorted(own.modules) if index != 0]
-        return copies.difference(*self._ask_all(load_set, others, copies).values())
+        return self._ask_all(load_set, others, copies)[1]
 
     def _ask_all(
         self, load_set: LoadSet, reached: Sequence[Image], wanted: frozenset[Demand]
-    ) -> dict[SymbolTable, frozenset[Demand]]:
-        """What each of the images `reached`, which are in load order, satisfies of `wanted`; one provider is enough."""
-        satisfied: dict[SymbolTable, frozenset[Demand]] = {}
-        left = wanted
+    ) -> tuple[dict[SymbolTable, set[Demand]], frozenset[Demand]]:
+        """What each of the images `reached`, which are in load order, satisfies of `wanted`, and what none does.
+
+        One provider is enough.
+        """
+        tables = {image.symbols for image in reached}
+        satisfied: dict[SymbolTable, set[Demand]] = {}
+        unsettled = []
+        for demand in wanted:
+            provider = self._providers.get(demand)
+            if provider in tables:
+                satisfied.setdefault(provider, set()).add(demand)
+            else:
+                unsettled.append(demand)
+        left = frozenset(unsettled)
         # Most imports name the library that they expect the definition in: it is asked first, and not for the rest.
         named = {image.name: image for image in reached}
         expected: dict[str, list[Demand]] = {}
-        for demand in wanted:
+        for demand in left:
             if demand[2] is not None:
                 expected.setdefault(demand[2], []).append(demand)
         # The one that most are expected in comes last, and is asked for what the others lack, too: the functions of
@@ -194,13 +206,13 @@ class _Known:
         for module in load_set.modules if renamed else ():
             image = module.image
             if module.found_by is FoundBy.INTERPRETER and image in reached:
-                satisfied[image.symbols] = satisfied.get(image.symbols, frozenset()) | {
-                    demand for demand, other in renamed.items() if self._rules.is_served(image, other, demand[1])
-                }
-        return satisfied
+                served = {d for d, other in renamed.items() if self._rules.is_served(image, other, d[1])}
+                satisfied.setdefault(image.symbols, set()).update(served)
+                left -= served
+        return satisfied, left
 
     def _ask(
-        self, image: Image, demands: frozenset[Demand], satisfied: dict[SymbolTable, frozenset[Demand]]
+        self, image: Image, demands: frozenset[Demand], satisfied: dict[SymbolTable, set[Demand]]
     ) -> frozenset[Demand]:
         """Those of `demands` that `image` satisfies; they are added to `satisfied`."""
         table = image.symbols
@@ -215,6 +227,7 @@ class _Known:
                 self._answers_left -= len(unknown)
                 asked |= unknown
                 served |= new
+                self._providers.update(dict.fromkeys(new, table))
         if found:
-            satisfied[table] = satisfied.get(table, frozenset()) | found
+            satisfied.setdefault(table, set()).update(found)
         return found
