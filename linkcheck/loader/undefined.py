@@ -8,6 +8,7 @@ asked once for what all of them want.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from linkcheck.loader.lookup import finder_of
@@ -173,12 +174,13 @@ class _Known:
         One provider is enough.
         """
         tables = {image.symbols for image in reached}
-        satisfied: dict[SymbolTable, set[Demand]] = {}
+        satisfied: defaultdict[SymbolTable, set[Demand]] = defaultdict(set)
         unsettled = []
+        provider_of = self._providers.get
         for demand in wanted:
-            provider = self._providers.get(demand)
+            provider = provider_of(demand)
             if provider in tables:
-                satisfied.setdefault(provider, set()).add(demand)
+                satisfied[provider].add(demand)
             else:
                 unsettled.append(demand)
         left = frozenset(unsettled)
@@ -207,12 +209,12 @@ class _Known:
             image = module.image
             if module.found_by is FoundBy.INTERPRETER and image in reached:
                 served = {d for d, other in renamed.items() if self._rules.is_served(image, other, d[1])}
-                satisfied.setdefault(image.symbols, set()).update(served)
+                satisfied[image.symbols] |= served
                 left -= served
         return satisfied, left
 
     def _ask(
-        self, image: Image, demands: frozenset[Demand], satisfied: dict[SymbolTable, set[Demand]]
+        self, image: Image, demands: frozenset[Demand], satisfied: defaultdict[SymbolTable, set[Demand]]
     ) -> frozenset[Demand]:
         """Those of `demands` that `image` satisfies; they are added to `satisfied`."""
         table = image.symbols
@@ -229,5 +231,5 @@ class _Known:
                 served |= new
                 self._providers.update(dict.fromkeys(new, table))
         if found:
-            satisfied.setdefault(table, set()).update(found)
+            satisfied[table] |= found
         return found

@@ -89,7 +89,8 @@ def find_host_symbols(names: Collection[str], files: Iterable[SymbolTable]) -> f
     found: set[str] = set()
     doubtful: list[tuple[Host, set[str]]] = []
     for host in KNOWN_HOSTS:
-        own = {name for name in names if matches_any(name, host.symbols)}
+        # No two hosts define one name, and those that need no entry have most of them: CPython.
+        own = {name for name in names if name not in found and matches_any(name, host.symbols)}
         if not host.entries or any(matches_any(name, host.registrations) for name in own):
             found |= own
         elif own:
