@@ -11,6 +11,7 @@ import pytest
 from linkcheck.elf import batch
 from linkcheck.elf.reader import read_image
 from linkcheck.errors import MalformedElfError
+from tests.elf.builder import Plan, Sym, build
 from tests.elf.workshop import make
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def test_many_names_are_found_as_one_by_one(
     wanted = [*names, "no_such_name", "", "é", "\udcff"]
     found = table.offers(wanted)
     assert list(found) == names
+    assert table.offers(wanted) == table.offers(wanted) == found  # the hash table is kept by then
     assert {name: sorted(map(str, v)) for name, v in found.items()} == {
         name: sorted(str(version(symbol)) for symbol in table.exported(name)) for name in names
     }
@@ -59,6 +61,29 @@ def test_demands_are_the_imports_that_are_not_weak(path: str) -> None:
         if not s.weak
     ]
     assert list(table.demands() or ()) == expected
+
+
+@pytest.mark.parametrize("visibility", [0, 2])
+def test_imports_anywhere_in_the_table_are_demands_by_binding_and_visibility(tmp_path: Path, visibility: int) -> None:
+    symbols = (
+        Sym("strong", defined=False),
+        Sym("weak", defined=False, binding=2),
+        Sym("local", defined=False, binding=0),
+        Sym("unique", defined=False, binding=10),
+        Sym("own", defined=False, visibility=visibility),
+        Sym("café", defined=False),
+        Sym("defined"),
+        Sym("late"),
+    )
+    built = build(Plan(symbols=symbols))
+    library = tmp_path / "libx.so"
+    # Behind a definition, where linkers put none.
+    built.patch(built.at["symtab"] + 8 * 24 + 6, "H", 0)
+    library.write_bytes(built.data)
+    table = read_image(str(library)).symbols
+    expected = ["strong", "unique", *(["own"] if visibility == 0 else []), "café", "late"]
+    assert [name for name, _, _ in table.demands() or ()] == expected
+    assert [symbol.name for symbol in table.imports() if not symbol.weak] == expected
 
 
 @pytest.mark.compile

@@ -26,7 +26,12 @@ def test_programs_of_this_machine() -> None:
         except LinkcheckError:
             continue
         listing = subprocess.run([READELF, "-rW", str(path)], capture_output=True, text=True, check=False).stdout
-        expected = set(re.findall(r"R_\S+_COPY\s+\S+\s+([^\s@]+)", listing))
+        copies = set(re.findall(r"R_\S+_COPY\s+\S+\s+([^\s@]+)(?:@(\S+))?", listing))
+        expected = {name for name, _ in copies}
+        demands = image.symbols.copy_demands(weak=True)
+        assert {(name, version or "") for name, version, _ in demands} == copies, path
+        weak = {symbol.name for symbol in image.symbols if symbol.weak}
+        assert image.symbols.copy_demands(weak=False) == tuple(one for one in demands if one[0] not in weak), path
         names = {symbol.name for symbol in image.symbols if symbol.defined and symbol.type == SymbolType.OBJECT}
         assert set(image.symbols.copied(names)) == expected & names, path
         assert expected <= names, path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 import subprocess
 from typing import TYPE_CHECKING
@@ -130,6 +131,26 @@ def test_an_object_that_a_program_copies(shop: Workshop, table: str, kind: str, 
     assert ask_linkcheck(program) == ({(str(program), "kept")} if lost else set())
     assert "R_X86_64_COPY" in listed
     assert lost is (table != "int kept = 1;" and not attribute)
+
+
+@pytest.mark.parametrize("defined_in_first", [True, False])
+def test_programs_of_one_run_have_what_their_own_libraries_define(shop: Workshop, defined_in_first: bool) -> None:
+    """One finder is asked for both, and knows who defined the function when it comes to the second."""
+    shop.library("libuser.so", soname="libuser.so", source=USES)
+    programs = []
+    for name, defined in (("first", defined_in_first), ("second", not defined_in_first)):
+        shop.library(
+            f"{name}/libtable.so", soname="libtable.so", source=DEFINITIONS["defined" if defined else "absent"]
+        )
+        shop.library(f"{name}/libown.so", soname="libown.so", source=USES)
+        needs = ("libuser.so", "libown.so", "libtable.so")
+        programs.append(shop.executable(f"{name}/app", needs=needs, rpath="$ORIGIN/..:$ORIGIN"))
+    expected = [ask_loader(program) for program in programs]
+    assert [len(found) for found in expected] == ([0, 2] if defined_in_first else [2, 0])
+    finder = DefinitionFinder()
+    for load_set, wanted in zip(load_trees([str(program) for program in programs]), expected, strict=True):
+        found = {(load_set.modules[one.module].image.path, one.demands[0][0]) for one in finder.find(load_set)}
+        assert found == {(os.path.normpath(path), symbol) for path, symbol in wanted}
 
 
 def test_a_program_serves_the_libraries_it_needs_only_when_it_exports(shop: Workshop) -> None:
