@@ -90,6 +90,7 @@ def imported_symbols(image: Image, state: State) -> tuple[str, ...]:
     return tuple(s.name for spec in state.symbols for s in list_imports(image, spec))
 
 
+@keep_answers
 def uses_any(image: Image, state: State) -> bool:
     """Whether `image` imports, or defines for others, a symbol of `state`."""
     return bool(imported_symbols(image, state) or defined_symbols(image, state))
@@ -163,10 +164,7 @@ def _judge_copies(state: State, load_set: LoadSet, settings: Settings, *, everyt
 def _may_bind(load_set: LoadSet, state: State) -> bool:
     """Whether any use or definition of `state` is there to be bound; most load sets of a directory hold none."""
     try:
-        return any(
-            imported_symbols(m.image, state) or defined_symbols(m.image, state) or _hidden_symbols(m.image, state)
-            for m in load_set.modules
-        )
+        return any(uses_any(m.image, state) or _hidden_symbols(m.image, state) for m in load_set.modules)
     except (MalformedElfError, UnreadableFileError):
         return True  # who binds them says of which file
 
