@@ -237,7 +237,10 @@ class Loading:
         }
 
     def _find_interpreter_fault(self) -> Unresolved | None:
-        return find_interpreter_fault(self.entries[0].module.image, self.system)
+        fault = find_interpreter_fault(self.entries[0].module.image, self.system)
+        if fault is not None and not fault.given_up and (reason := self._other_machine()):
+            return replace(fault, rejected=(), given_up=reason)
+        return fault
 
     def _is_loaded(self, caller: str | None) -> bool:
         return caller is None or any(caller in (e.module.image.path, e.module.image.soname) for e in self.entries)
@@ -291,6 +294,11 @@ class Loading:
         return entry
 
     def _note_missing(self, requester: Entry, name: str, special: FoundBy | None, result: Missing) -> None:
+        if self.settle is None and not result.given_up and (reason := self._other_machine()):
+            from linkcheck.loader.other_machine import leave_out_this_machine
+
+            origins = [entry.origin for entry in self.entries]
+            result = leave_out_this_machine(result, name, origins, reason, named=special is not None)
         self.unresolved.append(
             Unresolved(
                 requester.index,
@@ -303,6 +311,11 @@ class Loading:
                 loaded=len(self.entries),
             )
         )
+
+    def _other_machine(self) -> str:
+        """Why this machine's directories tell nothing of this process, or ""."""
+        target = self.entries[0].module.image.target
+        return self.system.other_machine(target, self.system.interpreter(target))
 
     def _is_there(self, requester: Entry, name: str) -> bool:
         """Whether `name` asks for something that is loaded, as far as that is known without a search."""

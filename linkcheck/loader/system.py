@@ -71,6 +71,7 @@ class System:
         self._configured: tuple[str, ...] | None = None
         self._defaults: dict[Target, tuple[str, ...]] = {}
         self._interpreters: dict[Target, str] = {}
+        self._other_machines: dict[tuple[Target, str | None], str] = {}
 
     def display(self, path: str) -> str:
         """`path` of the machine as the host's user would write it: absolute, and below the sysroot."""
@@ -123,6 +124,15 @@ class System:
     def interpreter(self, target: Target) -> str | None:
         """The path of the loader for `target`, or None."""
         return self._interpreters.get(target) or self._interpreter or interpreter_path(target)
+
+    def other_machine(self, target: Target, loader: str | None) -> str:
+        """Why searches here tell nothing of a process for `target` that starts with `loader`; "" when they do."""
+        known = self._other_machines.get((target, loader))
+        if known is None:
+            from linkcheck.loader.other_machine import describe_other_machine  # not for what finds all it needs
+
+            known = self._other_machines[target, loader] = describe_other_machine(self, target, loader)
+        return known
 
     def processor(self, target: Target) -> Processor:
         """The processor as programs for `target` see it."""

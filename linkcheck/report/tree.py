@@ -137,11 +137,12 @@ def _draw(load_set: LoadSet, *, tried: bool) -> Iterator[str]:
     missing: list[list[Unresolved]] = [[] for _ in load_set.modules]
     for unresolved in list_missing(load_set):
         missing[unresolved.module].append(unresolved)
+    told: set[str] = set()
     stack: list[tuple[int | Unresolved, str, str]] = [(top, "", "") for top in reversed(tops)]
     while stack:
         node, lead, stem = stack.pop()
         if not isinstance(node, int):
-            yield from _draw_missing(node, lead, stem)
+            yield from _draw_missing(node, lead, stem, told)
             continue
         module = load_set.modules[node]
         below: list[int | Unresolved] = [*children[node], *missing[node]]
@@ -184,10 +185,12 @@ def _may_open(load_set: LoadSet, module: Module) -> Iterator[str]:
         yield f"may open {names} ({note.priority}{printable(feature)}): {printable(where)}"
 
 
-def _draw_missing(unresolved: Unresolved, lead: str, stem: str) -> Iterator[str]:
+def _draw_missing(unresolved: Unresolved, lead: str, stem: str, told: set[str]) -> Iterator[str]:
+    """The lines of what was not found; why a search says nothing is told once, `told` remembers it."""
     unusable = bool(unresolved.rejected) and unresolved.rejected[-1].found_by is FoundBy.INTERPRETER
-    what = unresolved.given_up or ("not usable" if unusable else "not found")
-    yield f"{lead}{printable(unresolved.needed)} => {what}"
+    reason = f": {unresolved.given_up}" if unresolved.given_up and unresolved.given_up not in told else ""
+    told.add(unresolved.given_up)
+    yield f"{lead}{printable(unresolved.needed)} => {'not usable' if unusable else 'not found'}{reason}"
     for attempt in unresolved.rejected:
         yield f"{stem}    {printable(attempt.path)}: {printable(attempt.reason)}"
     for directory in unresolved.directories:

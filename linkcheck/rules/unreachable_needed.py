@@ -43,7 +43,8 @@ $ linkcheck verify lib/libdelegate.so
 
 ## What it cannot see
 
-Files outside that neighbourhood, and libraries whose search was given up (LC202 says so).
+Files outside that neighbourhood, libraries whose search was given up, and what lies nearby for a file of another
+machine, which may have that library in its own directories (LC202 says so of both).
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
                 "cache": unresolved.cache_fault or None,
             },
         )
-    unsearched = next((unresolved.given_up for unresolved in load_set.unresolved if unresolved.given_up), "")
+    given_up = (u.given_up for u in load_set.unresolved if not matches_any(u.needed, settings.external))
+    unsearched = next(filter(None, given_up), "")
     if unsearched:
         yield Check(META.code, load_set.root.path, Outcome.UNKNOWN, unsearched)
     elif not unreachable:

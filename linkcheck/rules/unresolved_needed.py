@@ -54,6 +54,11 @@ program opens by name with dlopen, unless they are declared (`--dlopen`, `[[dlop
 to be opened or preloaded by its path is not searched for, and LC101 says what is wrong with it; to LC303, LC304 and
 LC401 to LC403 it is missing all the same. When the searches of one process look into more than 262,144 directories they
 are given up: what was not found by then is `unknown`, not missing.
+
+What another machine has: on x86-64 the directories and ld.so.cache hold libraries for x86-64. So a library that an
+aarch64 file needs, and that does not lie where the file's own search path or `--library-path` leads, is `unknown`, and
+so is the loader of an aarch64 program. `--root` takes the root directory of a system of that machine, and `--external`
+what is left to it. A machine that has the loader of the other architecture is taken to have its libraries, too.
 """
 
 from __future__ import annotations
@@ -126,7 +131,7 @@ def _judge_interpreter(load_set: LoadSet, interpreter: Unresolved, settings: Set
     if any(matches_any(name, settings.external) for name in (wanted, wanted.rpartition("/")[2], *libc)):
         return Check(META.code, path, Outcome.NOT_APPLICABLE, f"{wanted} is left to the target machine (external)")
     if interpreter.given_up:
-        return Check(META.code, path, Outcome.UNKNOWN, f"{interpreter.given_up}: {wanted}")
+        return Check(META.code, path, Outcome.UNKNOWN, f"{wanted}: {interpreter.given_up}")
     message = f"The kernel cannot start {path}: its interpreter (PT_INTERP) is {wanted}, "
     reason = ""
     if interpreter.rejected:
@@ -140,6 +145,7 @@ def _judge_interpreter(load_set: LoadSet, interpreter: Unresolved, settings: Set
             "    -Wl,--dynamic-linker=<path of the loader>",
             "or, when the target machine provides it, say so in the policy:",
             f'    external = ["{wanted}"]',
+            "or judge it below the root directory of a machine that has it (--root DIR).",
         )
     )
     return META.finding(
@@ -151,15 +157,17 @@ def _judge_interpreter(load_set: LoadSet, interpreter: Unresolved, settings: Set
 
 
 def _not_searched(load_set: LoadSet, settings: Settings) -> Iterator[Check]:
-    """One unknown check for each file whose libraries were not searched for to the end."""
+    """One unknown check for each file whose libraries were not searched for where they may be."""
     names: dict[int, list[str]] = {}
     for unresolved in load_set.unresolved:
         if unresolved.given_up and not matches_any(unresolved.needed, settings.external):
-            names.setdefault(unresolved.module, []).append(unresolved.needed)
+            beside = f" (at {unresolved.elsewhere[0]}, where no search path leads)" if unresolved.elsewhere else ""
+            names.setdefault(unresolved.module, []).append(f"{unresolved.needed}{beside}")
     reason = next((unresolved.given_up for unresolved in load_set.unresolved if unresolved.given_up), "")
     for index, needed in names.items():
         subject = load_set.modules[index].image.path
-        yield Check(META.code, subject, Outcome.UNKNOWN, f"{reason}; not searched for: {listed(shorten(needed))}")
+        left = "--external names what the target machine provides"
+        yield Check(META.code, subject, Outcome.UNKNOWN, f"{listed(shorten(needed))} not found: {reason}; {left}")
 
 
 def _refused(load_set: LoadSet, unresolved: Unresolved) -> Finding:

@@ -108,6 +108,9 @@ class MuslLoading(Loading):
     def _is_loader(self, name: str) -> bool:
         return name == self._loader or name.startswith(_BUILT_IN)
 
+    def _other_machine(self) -> str:
+        return self.system.other_machine(self.entries[0].module.image.target, self._loader)
+
     def _is_there(self, requester: Entry, name: str) -> bool:
         return self._is_loader(name) or super()._is_there(requester, name)
 
@@ -142,6 +145,8 @@ class MuslLoading(Loading):
             return self._loader_entry
         missing = self._add_loader(requester.index if special is None else None, name)
         if missing is not None:
+            if self.settle is None and (reason := self._other_machine()):
+                missing = replace(missing, rejected=(), given_up=reason)
             self.unresolved.append(replace(missing, module=requester.index))
         return self._loader_entry
 
