@@ -37,6 +37,7 @@ def make_report(
         inputs=tuple(paths),
         checks=tuple(result for result in results if isinstance(result, Check)),
         findings=_waive(findings, settings, codes, today, use),
+        by_default=settings.by_default,
     )
 
 

@@ -71,6 +71,8 @@ def load_settings(
         layers.add_file(file)
         layers.names.append(file.path)
     settings = _merge(layers.files, " + ".join(layers.names), None if file is None else file.path)
+    if profile is None and file is None:
+        settings = replace(settings, by_default=True)
 
     if require_needed or require_import or forbid_needed:
         from linkcheck.policy.one_off import make_one_off_roles

@@ -143,6 +143,8 @@ class Settings(Value):
     host_symbols: tuple[str, ...] | None = None
     #: The policy file; None when only a built-in profile is in force.
     source: str | None = None
+    #: Nobody chose it: there is no policy file, and no profile was named.
+    by_default: bool = False
     #: Demangled name -> the mangled names it stands for, from the profiles in force.
     mangled_names: Mapping[str, tuple[str, ...]] = {}
 

@@ -11,6 +11,7 @@ from linkcheck.report.phrases import (
     describe_unknown,
     describe_waiver,
     name_finding,
+    name_profile,
     name_rule,
 )
 from linkcheck.report.place import path_below
@@ -41,7 +42,8 @@ def render_github(report: Report, rules: Sequence[DescribedRule], directory: str
         )
         for check in report.unanswered
     ]
-    verdict = f"linkcheck: {VERDICTS[report.outcome]}: {count_outcomes(report)} (profile {printable(report.profile)})"
+    profile = name_profile(report)
+    verdict = f"linkcheck: {VERDICTS[report.outcome]}: {count_outcomes(report)}{f' ({profile})' if profile else ''}"
     lines.append(defuse_commands(verdict))
     return "".join(f"{line}\n" for line in lines)
 

@@ -15,6 +15,7 @@ from linkcheck.report.phrases import (
     describe_waiver,
     name_finding,
     name_place,
+    name_profile,
     name_rule,
     name_severity,
 )
@@ -45,7 +46,9 @@ def render_markdown(report: Report, rules: Sequence[DescribedRule] = ()) -> str:
     lines = [
         f"## {_SIGNS[report.outcome]} linkcheck: {VERDICTS[report.outcome].lower()}",
         "",
-        f"{count_outcomes(report)}; profile {_code(report.profile)}",
+        f"{count_outcomes(report)}; profile {_code(report.profile)}"
+        if name_profile(report)
+        else count_outcomes(report),
         "",
     ]
     if findings:

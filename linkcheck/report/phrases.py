@@ -41,6 +41,11 @@ def count_outcomes(report: Report) -> str:
     return ", ".join(counts)
 
 
+def name_profile(report: Report) -> str:
+    """Such as "profile default"; "" where none judged: the rules about ExecuTorch programs ask no profile anything."""
+    return "" if report.command == "pte" else f"profile {printable(report.profile)}"
+
+
 def name_rule(code: str, names: Mapping[str, str]) -> str:
     """Such as "LC301 missing-import", or the code alone when its name is not known."""
     name = names.get(code)

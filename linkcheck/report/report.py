@@ -60,6 +60,8 @@ class Report(Value):
     inputs: tuple[str, ...]
     checks: tuple[Check, ...]
     findings: tuple[ReportedFinding, ...]
+    #: Nobody chose the profile (Settings.by_default).
+    by_default: bool = False
 
     @property
     def outcome(self) -> ReportOutcome:

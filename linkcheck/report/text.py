@@ -13,6 +13,7 @@ from linkcheck.report.phrases import (
     describe_waiver,
     name_finding,
     name_place,
+    name_profile,
     name_rule,
     name_severity,
 )
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 #: What a line of a message or remedy begins with when it is a command or part of a build file (model.Finding).
 CODE_INDENT = "    "
 REMEDY_LABEL = "Fix:"
+#: Said where the profile is nobody's choice, so that its demands surprise nobody; the last line stays what it is.
+NO_POLICY = "No policy file (linkcheck.toml, pyproject.toml) is here or above, and no --profile is given"
+#: Commands whose question is the same by each profile; `prebuilt` asks about another library by another profile.
+ASKS_THE_SAME = frozenset({"verify", "scan", "live"})
 #: Passed checks that a clean run shows, and checks that did not apply where there are no others; a directory of
 #: libraries has hundreds.
 LONGEST_PASS_LIST = 20
@@ -65,9 +70,11 @@ def render_text(report: Report, rules: Sequence[DescribedRule] = (), *, color: b
     if report.outcome is ReportOutcome.PASS:
         lines += _describe_passes(report, names, color)
     verdict = _paint(VERDICTS[report.outcome], _VERDICT_STYLES[report.outcome], color)
-    # The rules about ExecuTorch programs ask no profile anything.
-    profile = "" if report.command == "pte" else " " + _paint(f"(profile {printable(report.profile)})", _DIM, color)
-    lines.append(f"{verdict}: {count_outcomes(report)}{profile}")
+    profile = name_profile(report)
+    if profile and report.by_default:
+        others = "; --profile default is for any program" if report.command in ASKS_THE_SAME else ""
+        lines.append(_paint(f"{NO_POLICY}: judged by the built-in {profile}{others}.", _DIM, color))
+    lines.append(f"{verdict}: {count_outcomes(report)}{' ' + _paint(f'({profile})', _DIM, color) if profile else ''}")
     return "".join(f"{defuse_commands(line)}\n" for line in lines)
 
 

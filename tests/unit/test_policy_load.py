@@ -201,6 +201,17 @@ def test_without_anything_the_default_profile_holds(tmp_path: Path) -> None:
     assert settings.states[0].name == "caller stream"
 
 
+def test_only_what_nobody_chose_holds_by_default(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    here = str(tmp_path)
+    assert load(start_directory=here).by_default
+    assert load(start_directory=here, require_import=("f",), select=("LC3",)).by_default
+    assert not load(start_directory=here, profile=DEFAULT_PROFILE).by_default
+    path = write(tmp_path, "linkcheck.toml", 'extends = ["executorch-caller-stream"]')
+    assert not load(start_directory=here).by_default
+    assert not load(path, discover=False).by_default
+
+
 def test_the_nearest_policy_above_holds(tmp_path: Path) -> None:
     write(tmp_path, "linkcheck.toml", 'external = ["far"]')
     write(tmp_path, "a/linkcheck.toml", 'external = ["near"]')

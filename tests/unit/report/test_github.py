@@ -62,6 +62,11 @@ def test_what_is_unknown_is_an_error_with_its_reason() -> None:
     )
 
 
+def test_no_profile_is_named_where_none_judged() -> None:
+    *_, verdict = render_github(replace(CLEAN, command="pte"), RULES, WORK).splitlines()
+    assert verdict == "linkcheck: PASS: 0 errors, 0 warnings, 1 passed, 1 not applicable"
+
+
 def test_a_clean_report_is_one_line() -> None:
     assert render_github(CLEAN, RULES, WORK) == (
         "linkcheck: PASS: 0 errors, 0 warnings, 1 passed, 1 not applicable (profile default)\n"

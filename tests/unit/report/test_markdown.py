@@ -163,3 +163,8 @@ def test_a_long_list_of_evidence_is_a_list_in_its_list() -> None:
     entries = [f"/a/long/directory/number/{number}" for number in range(5)]
     page = render_markdown(report_of(replace(DUPLICATE, evidence={"searched": [*entries]})))
     assert "- searched:\n" + "\n".join(f"  - {entry}" for entry in entries) in page
+
+
+def test_a_profile_is_named_only_where_it_judged() -> None:
+    assert "; profile `default`\n" in render_markdown(CLEAN)
+    assert "profile" not in render_markdown(replace(CLEAN, command="pte"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from linkcheck.model import Check, Location, Outcome, Severity
-from linkcheck.report.text import render_text
+from linkcheck.report.text import NO_POLICY, render_text
 from tests.unit.report import hostile
 from tests.unit.report.samples import (
     CLEAN,
@@ -76,6 +76,23 @@ def test_a_whole_report_reads_well() -> None:
 )
 def test_the_last_line_has_verdict_counts_and_profile(report: Report, last_line: str) -> None:
     assert render_text(report).splitlines()[-1] == last_line
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("verify", f"{NO_POLICY}: judged by the built-in profile default; --profile default is for any program."),
+        ("prebuilt", f"{NO_POLICY}: judged by the built-in profile default."),
+        ("pte", ""),
+    ],
+)
+def test_a_profile_that_nobody_chose_is_told_before_the_last_line(command: str, line: str) -> None:
+    chosen = replace(UNKNOWN, command=command)
+    *told, last = render_text(replace(chosen, by_default=True)).splitlines()
+    *others, verdict = render_text(chosen).splitlines()
+    assert told == [*others, line][: len(others) + bool(line)]
+    assert last == verdict
+    assert ("profile" in last) is (command != "pte")
 
 
 def test_colour_only_adds_escapes() -> None:
