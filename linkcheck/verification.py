@@ -17,6 +17,8 @@ from linkcheck.rules import (
     duplicate_library,
     split_state,
     undefined_symbol,
+    unreachable_needed,
+    unresolved_needed,
     unsatisfied_version,
     wrong_provider,
 )
@@ -54,6 +56,8 @@ _ENDS_A_SEARCH = frozenset({FileKind.DIRECTORY, FileKind.FIFO})
 #: else is asked of each of its modules, as the root of a process.
 _OF_INTERPRETERS = frozenset({wrong_provider.META.code, split_state.META.code, duplicate_library.META.code})
 _OF_KNOWN_INTERPRETERS = _OF_INTERPRETERS | {undefined_symbol.META.code, unsatisfied_version.META.code}
+#: The rules that say whether a process finds what it needs.
+_OF_SEARCHES = frozenset({unresolved_needed.META.code, unreachable_needed.META.code})
 
 
 class Verification:
@@ -146,6 +150,11 @@ class Verification:
             neighbours=self._neighbours,
             named=file.named,
         )
+        if process.load_set.unresolved and (program := self._find_program_of(root)):
+            reason = f"alone it does not find all it needs, and {program} loads it and finds that: judged there"
+            for code in sorted(_OF_SEARCHES & self.codes):
+                self._note(Check(code, self.inputs.show(root.path), Outcome.NOT_APPLICABLE, reason))
+            return
         process = replace(process, load_set=replace(process.load_set, beside=self._beside))
         self.loaded.update((m.image.device, m.image.inode) for m in process.load_set.modules)
         self._note_places(process.load_set)
@@ -163,6 +172,19 @@ class Verification:
         for examined in rejected:
             self._judge_file(examined, root.target, met=True)
         self.judge_load_set(process.load_set)
+
+    def _find_program_of(self, library: Image) -> str:
+        """The first program judged so far that loads `library` and finds all that it needs, or "".
+
+        No process starts from such a library. What the command line demands of each path is asked of it all the same.
+        """
+        if library.is_executable or any(role.roots_only for role in self.settings.roles):
+            return ""
+        file = (library.device, library.inode)
+        for load_set in self.load_sets:
+            if load_set.root.is_executable and load_set.interpreter is None and file in _list_whole_files(load_set):
+                return load_set.root.path
+        return ""
 
     def _is_judged_with_others(self, image: Image) -> bool:
         """Whether some root loads `image`; an extension module is opened by an interpreter all the same."""
@@ -297,6 +319,24 @@ def _nobody_needs_first(libraries: Sequence[tuple[NamedFile, Image]]) -> list[tu
         return image.name in needed or file.path.rpartition("/")[2] in needed
 
     return sorted(libraries, key=is_needed)
+
+
+def _list_whole_files(load_set: LoadSet) -> set[tuple[int, int]]:
+    """Device and inode of the files of `load_set` that find all they need there, and so do those that they need."""
+    broken = {unresolved.module for unresolved in load_set.unresolved}
+    needed_by: dict[int, list[int]] = {}
+    for index, module in enumerate(load_set.modules):
+        for dependency in module.dependencies:
+            if dependency is not None:
+                needed_by.setdefault(dependency, []).append(index)
+    pending = list(broken)
+    while pending:
+        for index in needed_by.get(pending.pop(), ()):
+            if index not in broken:
+                broken.add(index)
+                pending.append(index)
+    modules = enumerate(load_set.modules)
+    return {(module.image.device, module.image.inode) for index, module in modules if index not in broken}
 
 
 def _stands_for_a_library(identity: FileIdentity) -> bool:

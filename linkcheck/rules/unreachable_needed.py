@@ -4,7 +4,8 @@
 
 For every DT_NEEDED entry that the loader would not find, the neighbourhood is looked through: the named directories,
 the directory of every file of the load set, `lib` and `lib64` in it and beside it, and the one above it. A file of
-that very name found there is this finding; none is LC202.
+that very name found there is this finding; none is LC202. A library that only the search path of its program serves is
+judged by itself when no program among the inputs loads it: name the program, too.
 
 ## Why it matters
 

@@ -1,0 +1,97 @@
+"""A library that finds what it needs only in its program's process, as systemd's private ones; ld.so is the judge."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.verify_command import Verdict, verify
+from tests.loader.workshop import Workshop, needs_compiler
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = needs_compiler
+
+LOADER = "/lib64/ld-linux-x86-64.so.2"
+USES = "extern int shared(void); int core(void) { return shared(); }"
+SELECT = ("--profile", "default", "--select", "LC1,LC2,LC3,LC4")
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    monkeypatch.chdir(tmp_path)
+    shop = Workshop(tmp_path)
+    shop.library("private/libshared.so", soname="libshared.so", source="int shared(void) { return 1; }")
+    shop.library("private/libcore.so", soname="libcore.so", needs=("libshared.so",), source=USES)
+    return shop
+
+
+def finds_all(shop: Workshop, path: str) -> bool:
+    """Whether ld.so finds all that a program needs, or a library by itself, as ldd asks."""
+    command, environment = [LOADER, path], {"LD_TRACE_LOADED_OBJECTS": "1", "LC_ALL": "C"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=shop.base, check=False)
+    return "not found" not in done.stdout
+
+
+def judge(capfd: pytest.CaptureFixture[str], *paths: str) -> Verdict:
+    return verify(capfd, *SELECT, *paths)
+
+
+def make_program(shop: Workshop, *needs: str) -> None:
+    shop.executable("bin/main", needs=needs, runpath="$ORIGIN/../private")
+
+
+NAMED = ("private/libcore.so", "private/libshared.so")
+
+
+@pytest.mark.parametrize("libraries", [NAMED, ("private",)], ids=["named", "directory"])
+def test_what_its_program_loads_and_finds_is_no_error(
+    shop: Workshop, capfd: pytest.CaptureFixture[str], libraries: tuple[str, ...]
+) -> None:
+    make_program(shop, "libcore.so", "libshared.so")
+    assert finds_all(shop, "bin/main")
+    assert [finds_all(shop, path) for path in NAMED] == [False, True]
+    verdict = judge(capfd, "bin/main", *libraries)
+    assert (verdict.status, verdict.findings, verdict.reasons("unknown")) == (0, [], [])
+    assert judge(capfd, *libraries, "bin").status == 0
+    said = "alone it does not find all it needs, and bin/main loads it and finds that: judged there"
+    assert (("LC203", said) in verdict.reasons("not-applicable")) is (libraries == NAMED)
+
+
+@pytest.mark.parametrize("libraries", [NAMED, ("private",)], ids=["named", "directory"])
+def test_what_no_program_here_loads_is_one(
+    shop: Workshop, capfd: pytest.CaptureFixture[str], libraries: tuple[str, ...]
+) -> None:
+    assert judge(capfd, *libraries).codes == {"LC203"}
+    make_program(shop, "libshared.so")
+    assert finds_all(shop, "bin/main")
+    assert judge(capfd, "bin/main", *libraries).codes == {"LC203"}
+
+
+def test_what_its_program_does_not_find_either_is_one(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    """DT_RUNPATH of a program does not serve its libraries (man 8 ld.so)."""
+    make_program(shop, "libcore.so")
+    assert not finds_all(shop, "bin/main")
+    verdict = judge(capfd, "bin/main", *NAMED)
+    assert [(f["code"], f["primary"]["path"].rpartition("/")[2]) for f in verdict.errors] == [
+        ("LC203", "libcore.so"),
+        ("LC203", "libcore.so"),
+    ]
+
+
+def test_what_is_below_it_has_to_be_found_too(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    shop.library("private/libshared.so", soname="libshared.so", needs=("libnope.so",))
+    make_program(shop, "libcore.so", "libshared.so")
+    assert not finds_all(shop, "bin/main")
+    verdict = judge(capfd, "bin/main", "private/libcore.so")
+    assert {f["code"] for f in verdict.about("private/libcore.so")} == {"LC203"}
+    assert "LC202" in verdict.codes
+
+
+def test_what_each_path_must_do_is_asked_of_it_all_the_same(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    make_program(shop, "libcore.so", "libshared.so")
+    verdict = judge(capfd, "bin/main", *NAMED, "--require-needed", "libwanted.so")
+    assert {f["primary"]["path"] for f in verdict.errors if f["code"] == "LC201"} == {"bin/main", *NAMED}
