@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
@@ -28,12 +30,12 @@ from linkcheck.value import replace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkcheck.inputs.process import ExaminedFile
+    from linkcheck.inputs.process import ExaminedFile, Process
     from linkcheck.inputs.roots import NamedFile
     from linkcheck.inputs.sources import Inputs
     from linkcheck.loader.load import Dlopen
     from linkcheck.loader.system import System
-    from linkcheck.model import Image, LoadSet, RuleResult, Target
+    from linkcheck.model import Image, LoadSet, Module, RuleResult, Target, Unresolved
     from linkcheck.policy.settings import DlopenEdge, Settings
     from linkcheck.rules.rule import Rule
 
@@ -95,6 +97,10 @@ class Verification:
         #: ExecuTorch programs among the inputs, and where each file is that a process loads.
         self.programs: list[NamedFile] = []
         self._places: dict[tuple[int, int], str] = {}
+        #: Device and inode -> the image by the path that the user wrote, of what is named, or opened by a path.
+        self._called: dict[tuple[int, int], Image] = {}
+        #: What was judged by itself and is no image.
+        self._no_images: list[ExaminedFile] = []
         self._beside: tuple[Image, ...] = ()
         self._neighbours = inputs.directories
         self._seen: set[tuple[object, ...]] = set()
@@ -110,6 +116,7 @@ class Verification:
                 images.append((file, examined.image))
                 self.system.know(examined.image)
                 self.images.append(show_image(examined.image, self.inputs.show))
+                self._called.setdefault((examined.image.device, examined.image.inode), self.images[-1])
             elif self._is_program(file, examined.identity):
                 self.programs.append(file)
             elif file.named or _stands_for_a_library(examined.identity):
@@ -158,7 +165,7 @@ class Verification:
         process = replace(process, load_set=replace(process.load_set, beside=self._beside))
         self.loaded.update((m.image.device, m.image.inode) for m in process.load_set.modules)
         self._note_places(process.load_set)
-        process = show_process(process, self.inputs.show)
+        process = self._call_as_named(show_process(process, self.inputs.show))
         self.load_sets.append(process.load_set)
         for edge in process.made:
             self.unmade.pop(edge, None)
@@ -170,8 +177,45 @@ class Verification:
         for examined in process.opened:
             self._judge_file(examined, root.target)
         for examined in rejected:
-            self._judge_file(examined, root.target, met=True)
+            self._judge_file(self._call_file(examined), root.target, met=True)
         self.judge_load_set(process.load_set)
+
+    def _call_as_named(self, process: Process) -> Process:
+        """`process` with the user's own path for each file that has one: the loader comes to the same by another."""
+        for examined in process.opened:
+            if examined.image is not None:
+                self._called.setdefault((examined.image.device, examined.image.inode), examined.image)
+        modules = tuple(
+            module if index == 0 else self._call_module(module) for index, module in enumerate(process.load_set.modules)
+        )
+        load_set = replace(process.load_set, modules=modules)
+        if load_set.unresolved:
+            load_set = replace(load_set, unresolved=tuple(map(self._call_nearby, load_set.unresolved)))
+        return replace(process, load_set=load_set)
+
+    def _call_nearby(self, missing: Unresolved) -> Unresolved:
+        return replace(
+            missing,
+            elsewhere=tuple(map(self._call_path, missing.elsewhere)),
+            similar=tuple(map(self._call_path, missing.similar)),
+        )
+
+    def _call_path(self, path: str) -> str:
+        with suppress(OSError, ValueError):  # it is gone, or inside an archive
+            status = os.stat(path)
+            called = self._called.get((status.st_dev, status.st_ino))
+            if called is not None and called.path.rpartition("/")[2] == path.rpartition("/")[2]:
+                return called.path
+        return path
+
+    def _call_module(self, module: Module) -> Module:
+        image = module.image
+        called = self._called.get((image.device, image.inode)) if image.inode else None
+        if called is None or called.path == image.path:
+            return module
+        # To a policy's patterns a link of another name, such as libx.so.1, is another file.
+        is_link = called.path.rpartition("/")[2] != image.path.rpartition("/")[2]
+        return module if is_link else replace(module, image=called)
 
     def _find_program_of(self, library: Image) -> str:
         """The first program judged so far that loads `library` and finds all that it needs, or "".
@@ -213,7 +257,7 @@ class Verification:
                 named=False,
             )
             self._note_places(process.load_set)
-            process = show_process(process, self.inputs.show)
+            process = self._call_as_named(show_process(process, self.inputs.show))
             load_set = replace(process.load_set, beside=self._beside)
             self.load_sets.append(load_set)
             asked = _OF_KNOWN_INTERPRETERS if interpreter.known else _OF_INTERPRETERS
@@ -252,8 +296,18 @@ class Verification:
                 for result in rule.check_bundle(assembly.bundle, self.settings):
                     self._note(result)
 
+    def _call_file(self, met: ExaminedFile) -> ExaminedFile:
+        """`met`, which is no image, by the path that the user wrote when it was judged already."""
+        for examined in self._no_images:
+            with suppress(OSError, ValueError):
+                if os.path.samefile(examined.identity.path, met.identity.path):
+                    return examined
+        return met
+
     def _judge_file(self, examined: ExaminedFile, wanted: Target | None, *, met: bool = False) -> None:
         """Judge a file by itself; `met` is whether ld.so meets it in place of a library that it searches for."""
+        if examined.image is None and not met:
+            self._no_images.append(examined)
         examined = show_file(examined, self.inputs.show)
         identity = examined.identity
         if identity.kind in _NOTHING_TO_JUDGE and not (met and identity.kind in _ENDS_A_SEARCH):

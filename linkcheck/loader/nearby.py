@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from linkcheck.value import replace
@@ -19,14 +20,20 @@ _USUAL = (".", "lib", "lib64", "../lib", "../lib64", "..")
 def locate_unresolved(load_set: LoadSet, directories: Iterable[str]) -> LoadSet:
     """Return `load_set` with each unresolved name's `elsewhere` and `similar` filled in.
 
-    Looks into `directories`, and into the usual library directories beside every file of the load set.
+    Looks into `directories`, and into the usual library directories beside every file of the load set, once into each.
     """
     places: dict[str, None] = dict.fromkeys(os.path.normpath(d) for d in directories)
     for module in load_set.modules:
         home = os.path.dirname(module.image.path) or "."
         places.update(dict.fromkeys(os.path.normpath(os.path.join(home, usual)) for usual in _USUAL))
-    listed: dict[tuple[int, int], str] = {}
-    names = {place: _names_in(place, listed) for place in places}
+    names: dict[str, str] = {}
+    seen: set[tuple[int, int]] = set()
+    for place in places:
+        with suppress(OSError):  # a directory that cannot be listed adds no evidence; the verdict stands without it
+            status = os.stat(place)
+            if (status.st_dev, status.st_ino) not in seen:  # else it was called otherwise, by the user perhaps
+                seen.add((status.st_dev, status.st_ino))
+                names[place] = _names_in(place)
     return replace(load_set, unresolved=tuple(_located(u, names) for u in load_set.unresolved))
 
 
@@ -56,16 +63,8 @@ def _starting_with(start: str, names: str) -> list[str]:
     return sorted(found)
 
 
-def _names_in(directory: str, listed: dict[tuple[int, int], str]) -> str:
+def _names_in(directory: str) -> str:
     """The names in `directory`, each between slashes: a file can need a thousand libraries that are not there, and one
-    text is searched faster than many names. `listed` has those of each directory so far, by device and inode: /lib and
-    /usr/lib are often one, and have thousands.
+    text is searched faster than many names.
     """
-    try:
-        status = os.stat(directory)
-        known = listed.get((status.st_dev, status.st_ino))
-        if known is None:
-            known = listed[status.st_dev, status.st_ino] = f"/{'/'.join(os.listdir(directory))}/"
-    except OSError:
-        return ""  # a directory that cannot be listed adds no evidence; the verdict stands without it
-    return known
+    return f"/{'/'.join(os.listdir(directory))}/"

@@ -49,9 +49,13 @@ def means_file(image: Image, patterns: Iterable[str]) -> bool:
             if matches(file_name, pattern) or matches(image.name, pattern):
                 return True
         # `bin/*` means bin/runner also for somebody who works in bin and says `runner`.
-        elif matches(image.path, pattern) or matches(os.path.abspath(image.path), f"*/{pattern.removeprefix('./')}"):
+        elif matches(image.path, pattern) or matches(os.path.abspath(image.path), _from_a_slash_on(pattern)):
             return True
     return False
+
+
+def _from_a_slash_on(pattern: str) -> str:
+    return pattern if pattern.startswith("/") else f"*/{pattern.removeprefix('./')}"
 
 
 @lru_cache(maxsize=1024)

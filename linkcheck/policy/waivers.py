@@ -94,5 +94,5 @@ def _spellings(path: str, directory: str, pattern: str) -> tuple[str, ...]:
         return (path.rpartition("/")[2],)
     spellings = [path, path.removeprefix("./")]
     with suppress(FileNotFoundError, ValueError):  # the working directory is gone, or `path` is empty
-        spellings.append(os.path.relpath(path, directory or None))
+        spellings.append(os.path.abspath(path) if pattern.startswith("/") else os.path.relpath(path, directory or None))
     return tuple(spellings)

@@ -138,8 +138,8 @@ def test_the_program_may_own_a_state(shop: Shop) -> None:
     program = shop.program("bin/a", DEFINES, "-rdynamic")
     mine = TABLE.replace("libtable.so*", "<root>")
     split = shop.judge(mine, program, "--dlopen", plugin)
-    assert [f["primary"]["path"] for f in split.findings if f["code"] == "LC302"] == [shop.shown(plugin)]
-    assert "the table belongs to the program itself alone" in split.about(shop.shown(plugin))[0]["message"]
+    assert [f["primary"]["path"] for f in split.findings if f["code"] == "LC302"] == [plugin]
+    assert "the table belongs to the program itself alone" in split.about(plugin)[0]["message"]
     user = shop.library("lib/user.so", USES)
     assert shop.judge(mine, program, "--dlopen", user).findings == []
 
@@ -165,11 +165,11 @@ def test_the_program_or_a_library_may_own_a_state(shop: Shop) -> None:
 def test_thread_local_makes_a_segment_evidence(shop: Shop) -> None:
     plugin = shop.library("lib/plugin.so", "static __thread int mine; int run(void) { return ++mine; }")
     program = shop.program("bin/a")
-    assert shop.judge(TABLE, program, "--dlopen", plugin).about(shop.shown(plugin)) == []
+    assert shop.judge(TABLE, program, "--dlopen", plugin).about(plugin) == []
     verdict = shop.judge(f"{TABLE}thread-local = true\n", program, "--dlopen", plugin)
-    assert [f["code"] for f in verdict.about(shop.shown(plugin))] == ["LC404"]
+    assert [f["code"] for f in verdict.about(plugin)] == ["LC404"]
     alone = f"{TABLE}thread-local = true\nonly-with-owner = true\n"
-    assert shop.judge(alone, program, "--dlopen", plugin).about(shop.shown(plugin)) == []
+    assert shop.judge(alone, program, "--dlopen", plugin).about(plugin) == []
 
 
 def test_only_with_owner_waits_for_the_owner(shop: Shop) -> None:

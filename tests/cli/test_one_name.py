@@ -1,0 +1,107 @@
+"""A file has one name in a report, the one that the user wrote, whatever way the loader comes to it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.verify_command import Verdict, verify
+from tests.loader.workshop import Workshop, needs_compiler
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = needs_compiler
+
+POLICY = '[[state]]\nname = "table"\nowner = ["libown.so"]\nsymbols = ["table"]\n'
+COPY = "int table(void) { return 1; } int use(void) { return table(); }"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    """A program, a library that it needs and a plug-in, which has a copy of the library's state and a false SONAME."""
+    monkeypatch.chdir(tmp_path)
+    shop = Workshop(tmp_path)
+    (tmp_path / "linkcheck.toml").write_text(POLICY)
+    shop.library("lib/libown.so", soname="libown.so", source=COPY)
+    shop.library("lib/plugin.so", soname="libother.so", source=COPY, flags=("-Wl,-Bsymbolic",))
+    shop.executable("bin/main", needs=("libown.so",), runpath="$ORIGIN/../lib")
+    return shop
+
+
+def names_of(verdict: Verdict, shop: Workshop, file: str) -> set[str]:
+    """The ways in which a report writes the path of `file`."""
+    text = json.dumps(verdict.document["findings"]) + json.dumps(verdict.document["checks"])
+    whole = str(shop.base / file)
+    return {name for name in (whole, file) if name in text.replace(whole, "" if name == file else whole)}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bin/main", "--dlopen", "lib/plugin.so"),
+        ("bin/main", "--preload", "lib/plugin.so"),
+        ("bin/main", "lib/plugin.so", "--dlopen", "lib/plugin.so"),
+        ("bin", "lib", "--dlopen", "lib/plugin.so"),
+    ],
+)
+def test_what_the_user_names_has_that_name(
+    shop: Workshop, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    verdict = verify(capfd, *arguments)
+    assert "lib/plugin.so" in {finding["primary"]["path"] for finding in verdict.findings}
+    assert names_of(verdict, shop, "lib/plugin.so") == {"lib/plugin.so"}
+    private = [f for f in verdict.findings if f["code"] == "LC302" and f["primary"]["path"].endswith("plugin.so")]
+    assert len(private) == 1
+
+
+def test_what_is_named_by_its_whole_path_and_what_is_only_loaded_have_that(
+    shop: Workshop, capfd: pytest.CaptureFixture[str]
+) -> None:
+    verdict = verify(capfd, "bin/main", "--dlopen", shop.base / "lib/plugin.so")
+    for file in ("lib/plugin.so", "lib/libown.so"):
+        assert names_of(verdict, shop, file) == {str(shop.base / file)}
+
+
+def test_a_directory_names_what_is_loaded_from_it(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    verdict = verify(capfd, "bin/main", "lib", "--dlopen", "lib/plugin.so")
+    assert names_of(verdict, shop, "lib/libown.so") == {"lib/libown.so"}
+
+
+def test_what_cannot_be_loaded_is_found_once(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    (shop.base / "lib/libtext.so").write_text("no library\n")
+    shop.executable("bin/main", needs=("libown.so", "libtext.so"), runpath="$ORIGIN/../lib")
+    verdict = verify(capfd, "bin/main", "--dlopen", "lib/libtext.so")
+    assert [f["primary"]["path"] for f in verdict.findings if f["code"] == "LC101"] == ["lib/libtext.so"]
+
+
+@pytest.mark.parametrize("named", ["lib", "lib/libneeded.so"])
+def test_what_no_search_path_reaches_is_there_once(
+    shop: Workshop, capfd: pytest.CaptureFixture[str], named: str
+) -> None:
+    shop.library("lib/libneeded.so", soname="libneeded.so")
+    shop.library("lib/libown.so", soname="libown.so", source=COPY, needs=("libneeded.so",))
+    verdict = verify(capfd, "bin/main", named)
+    (finding,) = (f for f in verdict.findings if f["code"] == "LC203")
+    assert finding["evidence"]["exists"] == ["lib/libneeded.so"]
+
+
+def test_a_link_of_another_name_keeps_it(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    """libown.so.1 is what the program loads, and what a policy may name."""
+    (shop.base / "lib/libown.so").rename(shop.base / "lib/libown.so.1.2")
+    (shop.base / "lib/libown.so").symlink_to("libown.so.1.2")
+    verdict = verify(capfd, "bin/main", "lib", "--dlopen", "lib/plugin.so")
+    assert any(str(shop.base / "lib/libown.so") in finding["message"] for finding in verdict.findings)
+
+
+@pytest.mark.parametrize("path", ["lib/plugin.so", "{base}/lib/plugin.so", "plugin.so", "{base}/lib/*"])
+def test_a_policy_may_write_either(shop: Workshop, capfd: pytest.CaptureFixture[str], path: str) -> None:
+    path = path.format(base=shop.base)
+    waiver = f'[[waiver]]\ncode = "LC302"\npath = "{path}"\nreason = "r"\nowner = "o"\nexpires = 2099-01-01\n'
+    role = f'[[role]]\nname = "plug-in"\nfiles = ["{path}"]\nkind = "library"\nneed = ["libwanted.so"]\n'
+    (shop.base / "linkcheck.toml").write_text(POLICY + waiver + role)
+    verdict = verify(capfd, "bin/main", "--dlopen", "lib/plugin.so")
+    found = {(f["code"], f["waiver"] is not None) for f in verdict.about("lib/plugin.so")}
+    assert {("LC201", False), ("LC302", True)} <= found
