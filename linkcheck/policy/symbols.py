@@ -10,14 +10,20 @@ that one function, `f(*)` every `f`, and `ns::get*` everything in `ns` that star
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from linkcheck.errors import UndemangledNameError
 from linkcheck.policy.settings import SymbolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from linkcheck.model import Symbol, SymbolTable
+
+
+#: A C++ name in a message; with templates in its parameters one can take a hundred lines.
+_LONGEST_SHOWN = 512
 
 
 def make_spec(text: str, mangled_names: Mapping[str, tuple[str, ...]]) -> SymbolSpec:
@@ -92,13 +98,26 @@ def matches_name(spec: SymbolSpec, name: str) -> bool:
 
 
 def display(symbol: SymbolSpec | str, mangled_names: Mapping[str, tuple[str, ...]]) -> str:
-    """What messages call `symbol`: a spec by the policy's own text, a mangled name by its known C++ name.
+    """What messages call `symbol`, a spec or a name of a symbol table: C++ names as people write them.
 
-    A name that no profile knows is shown as it is; nothing is demangled for a message.
+    The policy's own text and the names that a profile knows come before what demangling gives. A mangled name stays one
+    when it cannot be demangled, or would fill a page.
     """
-    if isinstance(symbol, SymbolSpec):
-        return symbol.text
-    return next((known for known, mangled in mangled_names.items() if symbol in mangled), symbol)
+    text = symbol.text if isinstance(symbol, SymbolSpec) else symbol
+    return next((known for known, mangled in mangled_names.items() if text in mangled), None) or _spell(text)
+
+
+@lru_cache(maxsize=1024)
+def _spell(name: str) -> str:
+    if not name.startswith("_Z"):
+        return name
+    from linkcheck.policy.demangle import make_demangler
+
+    try:
+        spelt = make_demangler()(name)
+    except UndemangledNameError:
+        return name
+    return spelt if spelt is not None and len(spelt) <= _LONGEST_SHOWN else name
 
 
 def normalise(name: str) -> str:

@@ -76,11 +76,11 @@ from linkcheck.rules.ownership import (
     roles_of,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import counted, demanded_by, listed, owner_libraries
+from linkcheck.rules.wording import call_symbol, counted, demanded_by, listed, owner_libraries
 from linkcheck.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from linkcheck.model import Image, LoadSet, RuleResult, Symbol
     from linkcheck.policy.settings import Role, Settings, SymbolSpec
@@ -120,12 +120,11 @@ def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]
             META.code, path, Outcome.PASS, f"exports {counted(len(state.symbols), 'symbol')} of the {state.name}"
         )
     elif image.symbols.unseen is not None:
-        names = ", ".join(spec.text for spec in missing)
+        names = ", ".join(call_symbol(spec, settings) for spec in missing)
         yield Check(META.code, path, Outcome.UNKNOWN, f"{names}: not found, but {image.symbols.unseen}")
     else:
-        yield _finding(
-            path, image, state, missing, f"the {len(state.symbols)} symbols of the {state.name}", len(state.symbols)
-        )
+        of = f"the {len(state.symbols)} symbols of the {state.name}"
+        yield _finding(image, state, missing, f"{_count(missing, state.symbols)} of {of}", settings)
 
 
 def check_load_set(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
@@ -135,11 +134,11 @@ def check_load_set(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult
             continue
         used = [spec for spec in state.symbols if any(list_imports(m.image, spec) for m in load_set.modules)]
         for index in _list_owners(state, load_set):
-            yield _judge_exports(load_set.modules[index].image, state, used)
+            yield _judge_exports(load_set.modules[index].image, state, used, settings)
     for index, module in enumerate(load_set.modules):
         for role in roles_of(index, load_set, settings):
             if role.export:
-                yield _judge_exports(module.image, role, list(role.export))
+                yield _judge_exports(module.image, role, list(role.export), settings)
 
 
 def _list_owners(state: State, load_set: LoadSet) -> tuple[int, ...]:
@@ -151,7 +150,7 @@ def _list_owners(state: State, load_set: LoadSet) -> tuple[int, ...]:
     return owners if defined_symbols(root, state) else owners[1:]
 
 
-def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec]) -> RuleResult:
+def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec], settings: Settings) -> RuleResult:
     """Judge what `source`, the state that `image` owns or the role that it plays, wants to be exported."""
     missing = [spec for spec in wanted if not _usable_exports(image, spec)]
     if not missing:
@@ -161,10 +160,11 @@ def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec])
         return Check(META.code, image.path, Outcome.UNKNOWN, image.symbols.unseen)
     if isinstance(source, State):
         of = f"the symbols of the {source.name} that other files import here"
-        return _finding(image.path, image, source, missing, of, len(wanted))
+        return _finding(image, source, missing, f"{_count(missing, wanted)} of {of}", settings)
     texts = [spec.text for spec in missing]
+    names = listed([call_symbol(spec, settings) for spec in missing], "or")
     return META.finding(
-        f"{image.path} does not export {listed(texts, 'or')}, {demanded_by(source)}, so no other file can use them.",
+        f"{image.path} does not export {names}, {demanded_by(source)}, so no other file can use them.",
         "Export the symbols with default visibility: look for -fvisibility=hidden, --exclude-libs, version scripts.",
         Location(image.path, texts[0]),
         related=tuple(Location(image.path, text) for text in texts[1:]),
@@ -210,13 +210,17 @@ def _filter(path: str, image: Image, state: State) -> Finding:
     )
 
 
-def _finding(path: str, image: Image, state: State, missing: list[SymbolSpec], of: str, wanted: int) -> Finding:
-    reasons = {spec.text: _why(image, spec) for spec in missing}
+def _count(missing: Sequence[SymbolSpec], wanted: Sequence[SymbolSpec]) -> str:
+    return "none" if len(missing) == len(wanted) else f"only {len(wanted) - len(missing)}"
+
+
+def _finding(image: Image, state: State, missing: list[SymbolSpec], exported: str, settings: Settings) -> Finding:
+    path = image.path
+    reasons = {call_symbol(spec, settings): _why(image, spec) for spec in missing}
     owners = [needed for needed in image.needed if matches_any(needed, state.owner)]
     absent = "; ".join(f"{text} ({why})" if why else text for text, why in reasons.items())
-    count = "none" if len(missing) == wanted else f"only {wanted - len(missing)}"
     message = (
-        f"{path} exports {count} of {of}; missing: {absent}. "
+        f"{path} exports {exported}; missing: {absent}. "
         "What it does not export nobody can share, and every file that brings its own definition has its own copy."
     )
     if owners:
@@ -245,7 +249,7 @@ def _why(image: Image, spec: SymbolSpec) -> str:
         return "it is data, not a function"
     for symbol in exports:
         if symbol.version is not None:
-            return f"only as {one_line(f'{symbol.name}@{symbol.version.name}')}, which new links do not bind to"
+            return f"only with the version @{one_line(symbol.version.name)}, which new links do not bind to"
     if image.symbols.private(spec.mangled) or any(s.defined and s.name in spec.mangled for s in image.symbols):
         return "defined, but hidden or local"
     return ""

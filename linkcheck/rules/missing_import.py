@@ -72,7 +72,7 @@ from linkcheck.rules.ownership import (
     state_of,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import consequence, counted, demanded_by, link_remedy, listed, owner_text
+from linkcheck.rules.wording import call_symbol, consequence, counted, demanded_by, link_remedy, listed, owner_text
 from linkcheck.text import one_line
 
 if TYPE_CHECKING:
@@ -124,11 +124,13 @@ def _finding(
 ) -> Finding:
     image = module.image
     state = state_of(missing[0], settings)
-    what = missing[0].text if len(missing) == 1 else f"{missing[0].text} and {counted(len(missing) - 1, 'more symbol')}"
+    what = call_symbol(missing[0], settings)
+    if len(missing) > 1:
+        what += f" and {counted(len(missing) - 1, 'more symbol')}"
     owner = f" from {owner_text(state)}" if state else ""
     message = (
         f"{image.path} does not import {what}{owner}, {demanded_by(role)} "
-        f"({_what_it_imports(image, missing, wanted)}). "
+        f"({_what_it_imports(image, missing, wanted, settings)}). "
     )
     # When the owner has no such symbol the import is asked of the wrong name, and nothing is known of a copy.
     unexported = _unexported_by_owner(missing, state, load_set)
@@ -136,7 +138,7 @@ def _finding(
         message += unexported
         remedy = "Correct the symbol in the policy, or let the owner export it (LC306)."
     else:
-        message += _where_the_copy_is(module, state, partly=len(missing) < len(wanted)) + consequence(state)
+        message += _where_the_copy_is(module, state, settings, partly=len(missing) < len(wanted)) + consequence(state)
         remedy = link_remedy(state)
     return META.finding(
         message,
@@ -153,9 +155,11 @@ def _finding(
     )
 
 
-def _what_it_imports(image: Image, missing: tuple[SymbolSpec, ...], wanted: tuple[SymbolSpec, ...]) -> str:
+def _what_it_imports(
+    image: Image, missing: tuple[SymbolSpec, ...], wanted: tuple[SymbolSpec, ...], settings: Settings
+) -> str:
     if len(missing) < len(wanted):
-        present = [spec.text for spec in wanted if spec not in missing]
+        present = [call_symbol(spec, settings) for spec in wanted if spec not in missing]
         return f"it imports {len(present)} of {len(wanted)}: {listed(present)}"
     return f"it has {counted(image.symbols.count_imports(), 'other import')}"
 
@@ -181,20 +185,16 @@ def _unexported_by_owner(missing: tuple[SymbolSpec, ...], state: State | None, l
     return f"The owner that is loaded, {owners[0].path}, does not export {many} either.{hint}"
 
 
-def _where_the_copy_is(module: Module, state: State | None, *, partly: bool) -> str:
+def _where_the_copy_is(module: Module, state: State | None, settings: Settings, *, partly: bool) -> str:
     if state is None:
         return "Without the import nothing binds it to the definition in another file."
     if defined := defined_symbols(module.image, state):
-        return f"It defines {_symbol_text(defined[0], state)} itself, so it has its own copy of the {state.name}."
+        return f"It defines {call_symbol(defined[0], settings)} itself, so it has its own copy of the {state.name}."
     if private := private_symbols(module, state):
-        return f"Its .symtab defines {_symbol_text(private[0], state)}, so it has a hidden copy of the {state.name}."
+        return f"Its .symtab defines {call_symbol(private[0], settings)}, so it has a hidden copy of the {state.name}."
     if partly:
         return f"So it uses only a part of the {state.name}, or has a hidden copy of the rest."
     return f"So it has a hidden copy of the {state.name}, or does not use the {state.name} at all."
-
-
-def _symbol_text(name: str, state: State) -> str:
-    return next((spec.text for spec in state.symbols if name in spec.mangled), one_line(name))
 
 
 def _symbol_name(spec: SymbolSpec) -> str:

@@ -93,7 +93,7 @@ from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Sever
 from linkcheck.rules.kept import memory_of_run
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import MOST_IN_EVIDENCE, chain_text, counted, listed
+from linkcheck.rules.wording import MOST_IN_EVIDENCE, call_any_symbol, chain_text, counted, listed
 from linkcheck.text import one_line, unique
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class _Judge:
         if not left or not (asked := self.finder.requested(image, left)):
             return
         hosted, left = len(left) < len(demands), asked
-        names = _name(left)
+        names = self._name(left)
         if reason := self._unseen_definitions():
             yield Check(META.code, image.path, Outcome.UNKNOWN, f"{reason}, and it may define {names}")
         elif load_set.unresolved:
@@ -211,8 +211,8 @@ class _Judge:
         what = _it(len(demands))
         late = tell_late_definition(self.load_set, index, [name for name, _, _ in demands])
         message = (
-            f"{image.path} imports {_name(demands)}, and no file in which ld.so would look for {what} defines {what}"
-            f"{self._chain(index)}: it ends in an undefined symbol, at once or at the first call.{late}"
+            f"{image.path} imports {self._name(demands)}, and no file in which ld.so would look for {what} defines "
+            f"{what}{self._chain(index)}: it ends in an undefined symbol, at once or at the first call.{late}"
         )
         confidence = Confidence.MEDIUM if late else Confidence.HIGH
         return self._finding(index, demands, message, Severity.ERROR, confidence)
@@ -221,8 +221,8 @@ class _Judge:
         image = self.load_set.modules[index].image
         what = _it(len(demands))
         message = (
-            f"{image.path} imports {_name(demands)}, and neither it nor any library that it needs defines {what}: it "
-            f"works only in a program that exports {what}, or that has opened a library with {what} with RTLD_GLOBAL."
+            f"{image.path} imports {self._name(demands)}, and neither it nor any library that it needs defines {what}: "
+            f"it works only in a program that exports {what}, or has opened a library with {what} with RTLD_GLOBAL."
         )
         plug_in = index == 0 and image.soname is None and not self.load_set.named and not hosted
         severity = Severity.INFO if plug_in else Severity.WARNING
@@ -265,6 +265,17 @@ class _Judge:
             "the linker refuse what is left:\n    c++ -shared <objects> -L<directory> -l<library> -Wl,-z,defs"
         )
 
+    def _name(self, demands: Sequence[Demand]) -> str:
+        """The first of the symbols, and how many more there are; those of the policy as other rules call them."""
+        texts = [self._call(demand) for demand in demands[:_MOST_NAMED]]
+        more = len(demands) - len(texts)
+        return listed(texts) if not more else f"{', '.join(texts)} and {counted(more, 'more symbol')}"
+
+    def _call(self, demand: Demand) -> str:
+        name, version, _ = demand
+        called = call_any_symbol(name, self.settings)
+        return called if version is None else f"{called}@{one_line(version)}"
+
 
 def _it(count: int) -> str:
     return "it" if count == 1 else "them"
@@ -277,13 +288,6 @@ def _counted(count: int) -> str:
 def _text(demand: Demand) -> str:
     name, version, _ = demand
     return one_line(name if version is None else f"{name}@{version}")
-
-
-def _name(demands: Sequence[Demand]) -> str:
-    """The first of the symbols, and how many more there are."""
-    texts = [_text(demand) for demand in demands[:_MOST_NAMED]]
-    more = len(demands) - len(texts)
-    return listed(texts) if not more else f"{', '.join(texts)} and {counted(more, 'more symbol')}"
 
 
 RULE = Rule(META, __doc__ or "", check_load_set=check)

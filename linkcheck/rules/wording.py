@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkcheck.errors import UndemangledNameError
 from linkcheck.model import FoundBy
 from linkcheck.policy.settings import ROOT_OWNER
-from linkcheck.policy.symbols import display
+from linkcheck.policy.symbols import display, matches_name
 from linkcheck.text import one_line, unique
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from linkcheck.model import Json, LoadSet, Unresolved
-    from linkcheck.policy.settings import Role, Settings, State, Waiver
+    from linkcheck.policy.settings import Role, Settings, State, SymbolSpec, Waiver
 
 #: What a person reads of a list, and what a program is given of it.
 MOST_SHOWN = 20
@@ -107,9 +108,29 @@ def counted(count: int, noun: str, nouns: str = "") -> str:
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
 
+def call_symbol(symbol: SymbolSpec | str, settings: Settings) -> str:
+    """What messages call a symbol of the policy, everywhere: a mangled name by its C++ name, as far as there is one.
+
+    Commands, evidence and places have the name of the symbol table, for programs that look it up.
+    """
+    return one_line(display(symbol, settings.mangled_names))
+
+
+def call_any_symbol(name: str, settings: Settings) -> str:
+    """What messages call any symbol: one of the policy as `call_symbol`, every other as the symbol table does."""
+    specs = [spec for state in settings.states for spec in state.symbols]
+    for role in settings.roles:
+        specs += (*role.import_, *role.export, *role.forbid_import, *role.forbid_export)
+    try:
+        is_known = any(matches_name(spec, name) for spec in specs)
+    except UndemangledNameError:
+        is_known = False
+    return call_symbol(name, settings) if is_known else one_line(name)
+
+
 def shown(names: Sequence[str], settings: Settings) -> str:
     """The first of the symbols `names` as people write it, and how many more there are."""
-    texts = unique(one_line(display(name, settings.mangled_names)) for name in names)
+    texts = unique(call_symbol(name, settings) for name in names)
     return texts[0] if len(texts) == 1 else f"{texts[0]} and {counted(len(texts) - 1, 'more symbol')}"
 
 
@@ -150,8 +171,10 @@ def forbidden_by(role: Role) -> str:
 
 
 def with_article(noun: str) -> str:
-    """`a runner`, `an app`."""
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+    """`a runner`, `an app`, `a user`."""
+    word = noun.lower()
+    has_vowel = word[:1] in tuple("aeiou") and not word.startswith(("use", "usu", "uni", "eu"))
+    return f"{'an' if has_vowel else 'a'} {noun}"
 
 
 def cache_line(unresolved: Unresolved) -> str:

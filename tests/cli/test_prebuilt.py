@@ -804,7 +804,7 @@ UNEXPORTED: dict[str, tuple[Callable[[Workshop], Path], tuple[str, ...]]] = {
         _consumer,
         ("imported, not defined", "It needs libextension_cuda.so itself", "Name libextension_cuda.so"),
     ),
-    "definitions of an old version only": (_old_version_only, ("exports none", f"only as {ACCESSOR}@V1")),
+    "definitions of an old version only": (_old_version_only, ("exports none", "only with the version @V1")),
     "nothing at all": (lambda shop: _stub(shop, "unrelated"), ("exports none of the 3 symbols",)),
 }
 

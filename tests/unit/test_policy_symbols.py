@@ -249,7 +249,25 @@ def test_without_a_cxx_runtime_the_error_says_what_to_do(monkeypatch: pytest.Mon
 def test_display_uses_the_policys_words_and_known_names() -> None:
     assert display(SymbolSpec("f( )", ("_Z1fv",)), {}) == "f( )"
     assert display(C2, {GUARD: (C1, C2)}) == GUARD
-    assert display("_Z1fv", {GUARD: (C1, C2)}) == "_Z1fv"
+    assert display(SymbolSpec(C2, (C2,)), {GUARD: (C1, C2)}) == GUARD
+    assert display("plain_c", {GUARD: (C1, C2)}) == "plain_c"
+
+
+@pytest.mark.skipif(shutil.which("c++filt") is None, reason="c++filt (binutils) is not installed")
+@pytest.mark.parametrize("name", [C1, C2, "_Z1fv", "_ZN4acme5tableEv", "_ZZN1n1fEvE1x", "_ZTV3Foo", "_Zno_such", "f"])
+def test_display_spells_a_mangled_name_as_cxxfilt_does(name: str) -> None:
+    done = subprocess.run(["c++filt", name], capture_output=True, text=True, check=True)
+    assert display(name, {}) == display(SymbolSpec(name, (name,)), {}) == done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", [bomb(10), bomb(30), "_ZN4acme*"], ids=["long", "bomb", "pattern"])
+def test_display_leaves_a_name_that_fills_a_page_or_cannot_be_read(name: str) -> None:
+    assert display(name, {}) == name
+
+
+def test_display_goes_without_a_cxx_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demangle, "_RUNTIMES", ("libno-such-runtime.so.1",))
+    assert display("_ZN5never4seenEv", {}) == "_ZN5never4seenEv"
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_finds_a_forbidden_import() -> None:
     finding = only_finding(check(load_set(runner(), torch), policy))
     assert (finding.severity, finding.primary.path) == (Severity.ERROR, "lib/p.so")
     assert finding.message == (
-        "lib/p.so imports _ZN3c10*, which the policy forbids for a part (2 imports, the first is _ZN3c105ErrorC1Ev)."
+        "lib/p.so imports _ZN3c10*, which the policy forbids for a part (2 imports, the first is c10::Error::Error())."
     )
     assert "--trace-symbol=_ZN3c105ErrorC1Ev" in finding.remedy
     assert finding.evidence["imports"] == ["_ZN3c105ErrorC1Ev", "_ZN3c104warnEv"]

@@ -78,7 +78,7 @@ def test_cannot_see_a_symbol_in_a_part_of_the_table() -> None:
         (image("x", private=(ACCESSOR,)), "accessor() (defined, but hidden or local)"),
         (
             replace(image("x"), symbols=ListedSymbols((versioned(ACCESSOR, hidden=True),))),
-            f"accessor() (only as {ACCESSOR}@V1, which new links do not bind to)",
+            "accessor() (only with the version @V1, which new links do not bind to)",
         ),
         (image("x", needed=(f"{OWNER}.1",)), f"It needs {OWNER}.1 itself"),
     ],

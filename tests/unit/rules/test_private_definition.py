@@ -103,7 +103,7 @@ def test_finds_a_forbidden_export() -> None:
     assert (finding.severity, finding.primary.path) == (Severity.ERROR, "lib/p.so")
     assert (
         finding.message
-        == "lib/p.so exports _ZSt4cout and 1 more symbol, which the policy forbids for a part: others may bind to it."
+        == "lib/p.so exports std::cout and 1 more symbol, which the policy forbids for a part: others may bind to it."
     )
     assert "version script" in finding.remedy
     assert finding.evidence["symbols"] == ["_ZSt4cout", "malloc"]
