@@ -105,7 +105,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
 def check_scanned(files: ScannedFiles, settings: Settings) -> Iterator[RuleResult]:
     """Yield information about each library of which `files` hold two that no root loads together."""
     unseen: list[str] = []
-    found = False
+    found = together = False
     for copies in find_copies(files.images, unseen.append):
         if copies.likeness is Likeness.NAMESAKES and not _is_needed(copies, files):
             continue  # extension modules may be called alike: nobody finds them by their SONAME
@@ -113,11 +113,14 @@ def check_scanned(files: ScannedFiles, settings: Settings) -> Iterator[RuleResul
         if one_file or not any(_holds_two(load_set, copies) for load_set in files.load_sets):
             found = True
             yield _found_twice(files, copies, settings)
+        else:
+            together = True
     for reason in unique(unseen):
         yield Check(META.code, reason.partition(": ")[0], Outcome.UNKNOWN, reason)
     if not found and not unseen:
         for image in files.images[:1]:
-            reason = f"{counted(len(files.images), 'file')}, no library twice that a process does not load together"
+            but = " but for what one process here loads together" if together else ""
+            reason = f"{counted(len(files.images), 'file')}, no library twice{but}"
             yield Check(META.code, image.path, Outcome.PASS, reason)
 
 
@@ -177,7 +180,16 @@ def _evidence_text(copies: Copies) -> str:
         return f"They are one build: all have the build ID {copies.images[0].build_id}."
     known = all(image.build_id is not None for image in copies.images)
     builds = "They are different builds (their build IDs differ)" if known else "Not all of them have a build ID"
-    return f"{builds}; of {counted(copies.exported, 'exported name')} all of them have {copies.common}."
+    return f"{builds}; {_names_text(copies)}."
+
+
+def _names_text(copies: Copies) -> str:
+    whose = "both" if len(copies.images) == 2 else f"all {len(copies.images)}"
+    if not copies.exported:
+        return "none of them exports a name"
+    if copies.common == copies.exported:
+        return f"{whose} export the same {counted(copies.exported, 'name')}"
+    return f"of the {counted(copies.exported, 'name')} that any of them exports, {whose} export {copies.common}"
 
 
 def _finding(copies: Copies, severity: Severity, message: str, remedy: str, primary: str) -> Finding:

@@ -93,7 +93,7 @@ from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Sever
 from linkcheck.rules.kept import memory_of_run
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import MOST_IN_EVIDENCE, call_any_symbol, chain_text, counted, listed
+from linkcheck.rules.wording import MOST_IN_EVIDENCE, call_any_symbol, chain_text, counted, judged_otherwise, listed
 from linkcheck.text import one_line, unique
 
 if TYPE_CHECKING:
@@ -251,6 +251,8 @@ class _Judge:
 
     def _remedy(self, path: str, demands: Sequence[Demand]) -> str:
         """Which library to link, when one among the inputs or in the process defines what is missing."""
+        if other := judged_otherwise(self.load_set):
+            return other
         wanted = {name: version for name, version, _ in demands}
         known = (*(module.image for module in self.load_set.modules), *self.load_set.beside)
         for owner in known:

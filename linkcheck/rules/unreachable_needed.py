@@ -62,6 +62,7 @@ from linkcheck.rules.wording import (
     as_lines,
     asks_for,
     cache_line,
+    judged_otherwise,
     library_path_line,
     listed,
     shorten,
@@ -98,7 +99,8 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
         yield META.finding(
             f"{asks_for(load_set, unresolved)}, which exists at {listed(shorten(unresolved.elsewhere))}, but no search "
             f"path of {path} leads there. Searched:" + as_lines(unresolved.directories) + cache_line(unresolved),
-            "\n".join((*_give_search_path(path, origin), *_append_at_run_time(directories))),
+            judged_otherwise(load_set)
+            or "\n".join((*_give_search_path(path, origin), *_append_at_run_time(directories))),
             Location(path, unresolved.needed),
             related=tuple(Location(other) for other in unresolved.elsewhere[:MOST_SHOWN]),
             evidence={
@@ -126,7 +128,7 @@ def _other_loader(load_set: LoadSet, unresolved: Unresolved) -> Finding | None:
     return META.finding(
         f"{path} needs {name}, which is a part of glibc: the file is linked for glibc, and this process starts with "
         "musl's loader.",
-        "Leave out --libc musl, so that a program for glibc is judged as glibc's; or build the file for musl.",
+        judged_otherwise(load_set) or f"Take a build of {path} for musl.",
         Location(path, name),
         evidence={"needed": name, "exists": as_evidence(unresolved.elsewhere)},
     )

@@ -76,6 +76,7 @@ from linkcheck.rules.wording import (
     cache_line,
     chain_text,
     counted,
+    judged_otherwise,
     library_path_line,
     listed,
     shorten,
@@ -205,7 +206,7 @@ def _finding(load_set: LoadSet, unresolved: Unresolved, settings: Settings) -> F
         remedy = "Correct the name, or the place: --preload takes what LD_PRELOAD does, a path or a name to search for."
     elif _is_said_to_be_opened(load_set, unresolved):
         remedy = f"Correct the name, or the place: --dlopen and [[dlopen]] take a path, or a name that {path} opens."
-    else:
+    elif not (remedy := judged_otherwise(load_set)):
         remedy = _ship_it(path, unresolved.needed, may_be_external=not _may_own_a_state(unresolved.needed, settings))
     return META.finding(
         message,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import UndemangledNameError
+from linkcheck.loader.interpreter import named_libc
 from linkcheck.model import FoundBy
 from linkcheck.policy.settings import ROOT_OWNER
 from linkcheck.policy.symbols import display, matches_name
@@ -13,7 +14,7 @@ from linkcheck.text import one_line, unique
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from linkcheck.model import Json, LoadSet, Unresolved
+    from linkcheck.model import Image, Json, LoadSet, Unresolved
     from linkcheck.policy.settings import Role, Settings, State, SymbolSpec, Waiver
 
 #: What a person reads of a list, and what a program is given of it.
@@ -175,6 +176,24 @@ def with_article(noun: str) -> str:
     word = noun.lower()
     has_vowel = word[:1] in tuple("aeiou") and not word.startswith(("use", "usu", "uni", "eu"))
     return f"{'an' if has_vowel else 'a'} {noun}"
+
+
+def judged_otherwise(load_set: LoadSet) -> str:
+    """What to do when --libc takes the root for a program of the C library that it is not linked for; "" otherwise."""
+    root, own = load_set.root, named_libc(load_set.root)
+    if own is None or own is load_set.libc:
+        return ""
+    taken = load_set.libc.value
+    return (
+        f"{root.path} is linked for {own.value} ({_tells_libc(root)}), and --libc {taken} has it judged as {taken}'s: "
+        f"leave out the option, or build the file for {taken}."
+    )
+
+
+def _tells_libc(root: Image) -> str:
+    if root.interpreter is not None:
+        return f"its PT_INTERP is {root.interpreter}"
+    return f"it needs {next((name for name in root.needed if name.startswith('libc.')), 'libraries of it')}"
 
 
 def cache_line(unresolved: Unresolved) -> str:

@@ -85,6 +85,45 @@ def test_verify_judges_by_the_loader(shop: Workshop, say: Callable[..., tuple[in
     assert "libb.so" in text
 
 
+@pytest.mark.parametrize("loader", [MUSL, GLIBC])
+def test_who_forces_the_other_loader_is_told_whose_the_program_is(
+    shop: Workshop, say: Callable[..., tuple[int, str]], loader: str
+) -> None:
+    flags = ("-pie", f"-Wl,--dynamic-linker={loader}")
+    main = shop.executable("main", needs=("libnope.so",), flags=flags)
+    shop.library("lib/libsome.so", soname="libsome.so")
+    near = shop.executable("near", needs=("libsome.so",), flags=flags)
+    own, other = ("musl", "glibc") if loader == MUSL else ("glibc", "musl")
+    told = f"is linked for {own} (its PT_INTERP is {loader}), and --libc {other} has it judged as {other}'s: leave out"
+    for root, code in ((main, "LC202"), (near, "LC203")):
+        ask = ("verify", root, "--select", code, "--format", "json")
+        for libc in ("auto", own, other):
+            status, text = say(*ask, "--libc", libc)
+            (finding,) = json.loads(text)["findings"]
+            assert (status, finding["code"]) == (1, code)
+            assert (f"{root} {told}" in finding["remedy"]) is (libc == other)
+
+
+def test_the_loader_is_no_hint_where_the_file_shows_none(shop: Workshop, say: Callable[..., tuple[int, str]]) -> None:
+    library = shop.library("liba.so", soname="liba.so", needs=("libnope.so",))
+    for libc in ("glibc", "musl"):
+        assert "--libc" not in say("verify", library, "--select", "LC202", "--libc", libc)[1]
+
+
+@pytest.mark.skipif(bool(why_not(Libc.MUSL)), reason=why_not(Libc.MUSL) or "never")
+def test_what_only_the_other_c_library_defines_is_told_in_the_same_way(
+    shop: Workshop, say: Callable[..., tuple[int, str]]
+) -> None:
+    program = shop.base / "main"
+    source = "char *gnu_get_libc_version(void); int main(void) { return !gnu_get_libc_version(); }"
+    subprocess.run(["gcc", "-xc", "-", "-o", program], input=source, text=True, check=True)
+    assert subprocess.run([program], check=False).returncode == 0
+    assert say("verify", program, "--select", "LC304")[0] == 0
+    status, text = say("verify", program, "--select", "LC304", "--libc", "musl")
+    assert status == 1
+    assert f"Fix: {program} is linked for glibc (its PT_INTERP is {GLIBC}), and --libc musl" in text
+
+
 def test_bindings_names_the_loader(shop: Workshop, say: Callable[..., tuple[int, str]]) -> None:
     main = make_graph(shop, GLIBC)
     for libc, missing in (("musl", 0), ("glibc", 1)):

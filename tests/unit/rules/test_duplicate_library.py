@@ -77,7 +77,7 @@ def test_finds_two_builds_with_like_names_and_the_same_exports() -> None:
     finding = only_finding(check(load_set(program(first, second), first, second), NOTHING))
     assert finding.confidence is Confidence.MEDIUM
     assert finding.message.endswith(
-        "They are different builds (their build IDs differ); of 6 exported names all of them have 5."
+        "They are different builds (their build IDs differ); of the 6 names that any of them exports, both export 5."
     )
 
 
@@ -172,7 +172,7 @@ def test_two_files_of_one_soname_are_information() -> None:
         f"2 files have the SONAME {OWNER}:",
         "    a/lib.so (1,001 bytes, loaded by a/runner)",
         "    b/lib.so (1,002 bytes, opened by nobody here)",
-        "Not all of them have a build ID; of 5 exported names all of them have 5. Each defines the caller stream.",
+        "Not all of them have a build ID; both export the same 5 names. Each defines the caller stream.",
         (
             "A process that reaches them by DT_NEEDED loads the first only: for the others the loader takes what is "
             "loaded under that SONAME. A process that opens each by its path holds two copies. "
@@ -197,8 +197,21 @@ def test_one_file_found_twice_is_one_copy() -> None:
 def test_what_a_root_loads_together_is_said_of_that_process_only() -> None:
     first, second = gomp(build_id="x"), gomp("libb.so", build_id="x")
     together = load_set(program(first, second), first, second)
-    assert not findings(check_scanned(scanned(first, second, load_sets=(together,)), NOTHING))
+    (result,) = check_scanned(scanned(first, second, load_sets=(together,)), NOTHING)
+    reason = "2 files, no library twice but for what one process here loads together"
+    assert result == Check("LC403", first.path, Outcome.PASS, reason)
     assert findings(check(together, NOTHING))
+
+
+def test_what_is_there_once_is_said_so() -> None:
+    (result,) = check_scanned(scanned(gomp(build_id="x"), runner()), NOTHING)
+    assert result == Check("LC403", gomp().path, Outcome.PASS, "2 files, no library twice")
+
+
+def test_of_three_the_names_that_all_export_are_counted() -> None:
+    builds = [gomp(path=f"{place}/libgomp.so.1", build_id=place) for place in ("a", "b", "c")]
+    same = only_finding(check_scanned(scanned(*builds), NOTHING)).message
+    assert f"; all 3 export the same {len(tuple(builds[0].symbols.exports()))} names." in same
 
 
 def test_namesakes_count_where_somebody_needs_the_name() -> None:
