@@ -129,7 +129,7 @@ def _help_block(arguments: list[str]) -> str:
     done = CliRunner().invoke(cli, [*arguments, "--help"], prog_name="linkcheck", terminal_width=HELP_WIDTH)
     if done.exit_code != 0:
         raise ValueError(f"linkcheck {' '.join(arguments)} --help: {done.output}")
-    return f"```text\n{done.output}```\n"
+    return f"```text\n{done.stdout}```\n"
 
 
 if __name__ == "__main__":

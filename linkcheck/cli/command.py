@@ -30,5 +30,7 @@ class Command(click.Command):
 
 def _show_help(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        click.echo(ctx.get_help(), color=ctx.color)
+        from linkcheck.cli.emit import emit  # click.echo writes nothing to a closed standard output, and says nothing
+
+        emit(f"{ctx.get_help()}\n", None)
         ctx.exit()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import click
 
 from linkcheck import __version__
 from linkcheck.cli.command import Command
-from linkcheck.cli.emit import discard, print_error
+from linkcheck.cli.emit import emit, print_error
 from linkcheck.errors import LinkcheckError
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class LazyGroup(Command, click.Group):
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        click.echo(f"linkcheck, version {__version__}", color=ctx.color)
+        emit(f"linkcheck, version {__version__}\n", None)
         ctx.exit()
 
 
@@ -90,13 +89,8 @@ def run(arguments: Sequence[str]) -> int:
         return status if isinstance(status, int) else 0
     except click.ClickException as error:
         return _fail(_describe(error), 2)
-    except SystemExit:  # click's way to say that the reader of a help text closed the pipe: it has what it wanted
-        return 0
-    except OSError as error:
-        if error.filename is not None:
-            return _fail(f"internal error: {error}", 2)
-        discard(sys.stdout)
-        return _fail(f"standard output: cannot be written: {error.strerror or error}", 2)  # a help text
+    except SystemExit:  # click's way to end when nobody reads standard error any more: what was begun is not done
+        return 2
     except click.Abort:
         raise KeyboardInterrupt from None
     except LinkcheckError as error:

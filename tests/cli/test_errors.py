@@ -624,7 +624,11 @@ def test_a_full_disk_for_the_errors_still_has_a_status(here: Path) -> None:
     assert end(here, "verify", GOOD, "--profile", "x", shell='"$@" 2>/dev/full').status == 2
 
 
-@pytest.mark.parametrize("arguments", [("verify", GOOD), ("rules",), ("explain", "LC301")], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [*EVERY_COMMAND, ("-h",), ("verify", "--help"), ("tree", "--help"), ("pte", "build", "--help")],
+    ids=" ".join,
+)
 def test_a_closed_output_is_one_line(here: Path, arguments: tuple[str, ...]) -> None:
     assert_one_line(end(here, *arguments, shell='"$@" >&-'), "standard output", "closed")
 
