@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from linkcheck.elf.bounded_file import BoundedFile
-from linkcheck.elf.header import PF_X, PT_LOAD, read_header
+from linkcheck.elf.header import PF_W, PF_X, PT_LOAD, read_header
 from linkcheck.elf.reader import read_image
 from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
 from linkcheck.value import Value, replace
@@ -152,6 +152,10 @@ def _why_not(mapping: Mapping) -> str:
 def _count_loads(path: str, mappings: Sequence[Mapping]) -> int:
     """How many times the segments of the file at `path` lie in memory as a loader puts them.
 
+    A loader maps each segment by itself, at its distance from the others. Who maps the whole file as one piece, as code
+    even, reads it: then what lies where writable data belongs is a part of a mapping that begins before it. (Segments
+    that may not be written can be one mapping: with READ_IMPLIES_EXEC of personality(2) they have the same rights.)
+
     Raises NotAnImageError, MalformedElfError or UnreadableFileError.
     """
     with BoundedFile(path) as file:
@@ -159,18 +163,21 @@ def _count_loads(path: str, mappings: Sequence[Mapping]) -> int:
     if not segments:
         return 0
     biases = set(_list_biases(segments[0], mappings))
-    code = [segment for segment in segments if segment.flags & PF_X]
-    if code:
-        # Code of the file lies where it belongs, as code.
-        executable = [mapping for mapping in mappings if mapping.is_code]
-        found: set[int] = set()
-        for segment in code:
-            found |= _find_fitting(segment, executable, biases)
-        return len(found)
-    # It has none (tables of data), so all of it has to lie there.
+    executable = [mapping for mapping in mappings if mapping.is_code]
+    # Relocations are written, and what may then be made read-only (PT_GNU_RELRO).
+    data = [mapping for mapping in mappings if mapping.is_writable or not mapping.is_code]
+    separate = [segment for segment in segments if segment.flags & PF_W] or segments
     for segment in segments:
-        biases = _find_fitting(segment, mappings, biases)
+        candidates = executable if segment.flags & PF_X else data if segment.flags & PF_W else mappings
+        begins_at = _first_offset(segment, segments) if segment in separate else 0
+        biases = _find_fitting(segment, candidates, biases, begins_at)
     return len(biases)
+
+
+def _first_offset(segment: Segment, segments: Sequence[Segment]) -> int:
+    """Where a mapping of `segment` may begin in the file: the kernel joins neighbours with the same rights to one."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    return min(other.offset for other in segments if other.flags == segment.flags) // page * page
 
 
 def _list_biases(first: Segment, mappings: Sequence[Mapping]) -> Iterator[int]:
@@ -182,15 +189,16 @@ def _list_biases(first: Segment, mappings: Sequence[Mapping]) -> Iterator[int]:
             yield mapping.start + offset - mapping.offset - address
 
 
-def _find_fitting(segment: Segment, mappings: Sequence[Mapping], biases: Set[int]) -> set[int]:
-    """Those of `biases` with which some of `mappings` holds a part of `segment` at its address.
+def _find_fitting(segment: Segment, mappings: Sequence[Mapping], biases: Set[int], begins_at: int) -> set[int]:
+    """Those of `biases` with which one of `mappings` that begin at `begins_at` of the file, or behind it, holds a part
+    of `segment` at its address.
 
     A mapping allows a segment one bias only, so each is looked at once: a process may map a file thousands of times.
     """
     found = set()
     for mapping in mappings:
         overlaps = (
-            mapping.offset < segment.offset + segment.file_size
+            begins_at <= mapping.offset < segment.offset + segment.file_size
             and segment.offset < mapping.offset + mapping.end - mapping.start
         )
         bias = mapping.start - mapping.offset + segment.offset - segment.address

@@ -44,6 +44,11 @@ class Mapping(Value):
         return self.permissions[3:4] == "p"
 
     @property
+    def is_writable(self) -> bool:
+        """PROT_WRITE."""
+        return self.permissions[1:2] == "w"
+
+    @property
     def is_code(self) -> bool:
         """PROT_EXEC."""
         return self.permissions[2:3] == "x"

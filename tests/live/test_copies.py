@@ -167,6 +167,40 @@ def test_a_library_that_is_only_read_as_data_is_not_loaded(shop: LiveShop, ask: 
         assert ask(told.pid, "--policy", shop.policy).status == 0
 
 
+#: Ways to lay a library out: with code in a segment of its own or not, with and without data that is made read-only.
+LAYOUTS = {
+    "usual": (),
+    "one-page": ("-Wl,-z,noseparate-code",),
+    "no-relro": ("-Wl,-z,norelro",),
+    "read-only": ("-Wl,-z,now", "-Wl,-z,relro"),
+    "addresses-are-offsets": ("-nostdlib", "-Wl,-z,norelro", "-Wl,-z,max-page-size=4096", "-Wl,-z,noseparate-code"),
+}
+
+
+@pytest.mark.parametrize(("layout", "how"), [*((layout, "e") for layout in LAYOUTS), ("usual", "w")])
+def test_a_whole_file_that_is_mapped_as_code_is_not_loaded_by_that(
+    shop: LiveShop, ask: Ask, layout: str, how: str
+) -> None:
+    owner = shop.library("libstate.so", STATE, *LAYOUTS[layout])
+    plugin = shop.library("plugin.so", USER, owner)
+    host = shop.host("host")
+    with shop.running(host, f"{how}:{owner}", f"{how}:{owner}", f"l:{plugin}", f"{how}:{owner}") as told:
+        assert (len(told.states), told.errors) == (1, ())
+        answer = ask(told.pid, "--policy", shop.policy)
+    assert (answer.status, answer.reasons("unknown")) == (0, [])
+    with shop.running(host, f"{how}:{owner}") as told:
+        assert str(owner) in {mapping.path for mapping in read_process(told.pid).mappings if mapping.is_code}
+        assert str(owner) not in told.files
+        assert str(owner) not in loaded(told.pid)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_where_all_that_can_be_read_can_be_run_files_are_loaded_all_the_same(shop: LiveShop, layout: str) -> None:
+    owner = shop.library("libstate.so", STATE, *LAYOUTS[layout])
+    with shop.running(shop.host("host"), "p:", f"l:{owner}") as told:
+        assert str(owner) in told.files & loaded(told.pid)
+
+
 @pytest.mark.parametrize("with_owner", [False, True])
 def test_thread_local_storage_is_suspicious_only_where_something_touches_the_state(
     shop: LiveShop, ask: Ask, with_owner: bool

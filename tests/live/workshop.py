@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 NOBODY = 65534
 
 #: `host l:PATH g:PATH m:PATH d:PATH` opens PATH locally, globally, in a new namespace, or maps it as data; `n:PATH` and
-#: `x:PATH` map its first page MANY times, to be read or to be run. With OUTLIVED its first thread ends before it waits.
+#: `x:PATH` map its first page MANY times, to be read or to be run. `e:PATH` and `w:PATH` map it as one piece, to be run
+#: or to be run and written. `p:` lets what is readable be executable, too, from then on (personality(2)).
+#: With OUTLIVED its first thread ends before it waits.
 HOST = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,6 +31,7 @@ HOST = """
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <unistd.h>
 
 static int tell(struct dl_phdr_info *info, size_t size, void *data) {
@@ -63,6 +66,17 @@ int main(int count, char **words) {
             int file = open(path, O_RDONLY);
             mmap(0, 4096, PROT_READ, MAP_PRIVATE, file, 0);
             mmap(0, 8192, PROT_READ, MAP_SHARED, file, 0);
+            close(file);
+            continue;
+        }
+        if (words[i][0] == 'p') {
+            personality(READ_IMPLIES_EXEC);
+            continue;
+        }
+        if (words[i][0] == 'e' || words[i][0] == 'w') {
+            int file = open(path, O_RDONLY);
+            int rights = PROT_READ | PROT_EXEC | (words[i][0] == 'w' ? PROT_WRITE : 0);
+            if (mmap(0, lseek(file, 0, SEEK_END), rights, MAP_PRIVATE, file, 0) == MAP_FAILED) printf("error mmap\\n");
             close(file);
             continue;
         }
