@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.model import Severity
 from linkcheck.report.fingerprint import fingerprint_findings
-from linkcheck.report.json_document import dump_json
+from linkcheck.report.json_document import Entries, dump_json
 from linkcheck.report.phrases import NOTHING_CHECKED, describe_unknown, name_rule
 from linkcheck.report.place import make_uri
 from linkcheck.report.printable import printable, printable_lines
@@ -45,10 +45,11 @@ def render_sarif(report: Report, rules: Sequence[DescribedRule], directory: str)
     run: _Object = {
         "tool": {"driver": {"name": "linkcheck", "version": __version__, "rules": descriptors}},
         "invocations": [_describe_invocation(report, name_rules(report, rules), indices)],
-        "results": [
-            _describe_result(reported, fingerprint, indices, directory)
-            for reported, fingerprint in zip(report.findings, fingerprints, strict=True)
-        ],
+        # Described when they are written: ten thousand of them would take 50 MB.
+        "results": Entries(
+            tuple(zip(report.findings, fingerprints, strict=True)),
+            lambda entry: _describe_result(entry[0], entry[1], indices, directory),
+        ),
         "properties": {
             "profile": report.profile,
             "inputs": list(report.inputs),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tracemalloc
 from dataclasses import replace
 from importlib import resources
 from importlib.util import find_spec
@@ -175,3 +176,17 @@ def test_names_cannot_make_links_or_placeholders_but_variables_can_be_copied() -
     text = run_of(report_of(finding))["results"][0]["message"]["text"]
     assert "[click\\](http://h) {{0}}" in text
     assert "-Wl,-rpath,${ORIGIN}/lib" in text
+
+
+def test_ten_thousand_results_are_described_one_after_the_other() -> None:
+    """What is in memory is the text, in pieces and as a whole, and not ten thousand results besides."""
+    many = [replace(UNRESOLVED, message=f"Number {number} is missing.") for number in range(10_000)]
+    report = report_of(*many)
+    tracemalloc.start()
+    try:
+        text = render_sarif(report, (), WORK)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(json.loads(text)["runs"][0]["results"]) == len(many)
+    assert peak < 3.5 * len(text)
