@@ -64,7 +64,7 @@ def test_what_this_machine_lacks_is_unknown_of_another(shop: Workshop, capfd: py
     assert machine_of(library) == "AArch64"
     verdict = judge(capfd, library)
     assert (verdict.status, verdict.findings) == (2, [])
-    why = f"the file is for aarch64, and {HERE}; --root takes the root directory of a system for aarch64"
+    why = f"the file is for aarch64, and {HERE} (--root takes the root directory of a system for aarch64)"
     assert reasons(verdict) == {
         "LC202": f"libm.so.6 and libc.so.6 not found: {why}; --external names what the target machine provides",
         "LC203": why,
@@ -87,7 +87,7 @@ def test_an_i386_program_and_its_loader_are_unknown_too(shop: Workshop, capfd: p
     assert machine_of(program) == "Intel 80386"
     verdict = judge(capfd, program)
     assert (verdict.status, verdict.findings) == (2, [])
-    assert reasons(verdict)["LC202"].startswith(f"/lib/ld-linux.so.2: the file is for i386, and {HERE}; --root takes")
+    assert reasons(verdict)["LC202"].startswith(f"/lib/ld-linux.so.2: the file is for i386, and {HERE} (--root takes")
 
 
 def test_musl_s_loader_of_another_machine_is_unknown(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
