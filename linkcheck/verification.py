@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
 from linkcheck.inputs.process import Examiner, start_process
-from linkcheck.inputs.shown import show_error, show_file, show_image, show_process
+from linkcheck.inputs.shown import GivenNames, show_error, show_file, show_image, show_process
 from linkcheck.inputs.wanted import PROGRAM_SUFFIX, is_library_name
 from linkcheck.model import Check, FileIdentity, FileKind, Finding, Outcome
 from linkcheck.policy.patterns import matches_any
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from linkcheck.inputs.sources import Inputs
     from linkcheck.loader.load import Dlopen
     from linkcheck.loader.system import System
-    from linkcheck.model import Image, LoadSet, Module, RuleResult, Target, Unresolved
+    from linkcheck.model import Image, LoadSet, RuleResult, Target
     from linkcheck.policy.settings import DlopenEdge, Settings
     from linkcheck.rules.rule import Rule
 
@@ -97,10 +95,7 @@ class Verification:
         #: ExecuTorch programs among the inputs, and where each file is that a process loads.
         self.programs: list[NamedFile] = []
         self._places: dict[tuple[int, int], str] = {}
-        #: Device and inode -> the image by the path that the user wrote, of what is named, or opened by a path.
-        self._called: dict[tuple[int, int], Image] = {}
-        #: What was judged by itself and is no image.
-        self._no_images: list[ExaminedFile] = []
+        self._given = GivenNames(file.path for file in inputs.files)
         self._beside: tuple[Image, ...] = ()
         self._neighbours = inputs.directories
         self._seen: set[tuple[object, ...]] = set()
@@ -116,7 +111,6 @@ class Verification:
                 images.append((file, examined.image))
                 self.system.know(examined.image)
                 self.images.append(show_image(examined.image, self.inputs.show))
-                self._called.setdefault((examined.image.device, examined.image.inode), self.images[-1])
             elif self._is_program(file, examined.identity):
                 self.programs.append(file)
             elif file.named or _stands_for_a_library(examined.identity):
@@ -157,7 +151,7 @@ class Verification:
             neighbours=self._neighbours,
             named=file.named,
         )
-        if process.load_set.unresolved and (program := self._find_program_of(root)):
+        if program := self._find_program_of(process):
             reason = f"alone it does not find all it needs, and {program} loads it and finds that: judged there"
             for code in sorted(_OF_SEARCHES & self.codes):
                 self._note(Check(code, self.inputs.show(root.path), Outcome.NOT_APPLICABLE, reason))
@@ -165,7 +159,7 @@ class Verification:
         process = replace(process, load_set=replace(process.load_set, beside=self._beside))
         self.loaded.update((m.image.device, m.image.inode) for m in process.load_set.modules)
         self._note_places(process.load_set)
-        process = self._call_as_named(show_process(process, self.inputs.show))
+        process = show_process(process, self.inputs.show, self._given)
         self.load_sets.append(process.load_set)
         for edge in process.made:
             self.unmade.pop(edge, None)
@@ -177,58 +171,27 @@ class Verification:
         for examined in process.opened:
             self._judge_file(examined, root.target)
         for examined in rejected:
-            self._judge_file(self._call_file(examined), root.target, met=True)
+            self._judge_file(examined, root.target, met=True)
         self.judge_load_set(process.load_set)
 
-    def _call_as_named(self, process: Process) -> Process:
-        """`process` with the user's own path for each file that has one: the loader comes to the same by another."""
-        for examined in process.opened:
-            if examined.image is not None:
-                self._called.setdefault((examined.image.device, examined.image.inode), examined.image)
-        modules = tuple(
-            module if index == 0 else self._call_module(module) for index, module in enumerate(process.load_set.modules)
-        )
-        load_set = replace(process.load_set, modules=modules)
-        if load_set.unresolved:
-            load_set = replace(load_set, unresolved=tuple(map(self._call_nearby, load_set.unresolved)))
-        return replace(process, load_set=load_set)
+    def _find_program_of(self, process: Process) -> str:
+        """The program that a library is judged in, instead of in `process`, its own; or "".
 
-    def _call_nearby(self, missing: Unresolved) -> Unresolved:
-        return replace(
-            missing,
-            elsewhere=tuple(map(self._call_path, missing.elsewhere)),
-            similar=tuple(map(self._call_path, missing.similar)),
-        )
-
-    def _call_path(self, path: str) -> str:
-        with suppress(OSError, ValueError):  # it is gone, or inside an archive
-            status = os.stat(path)
-            called = self._called.get((status.st_dev, status.st_ino))
-            if called is not None and called.path.rpartition("/")[2] == path.rpartition("/")[2]:
-                return called.path
-        return path
-
-    def _call_module(self, module: Module) -> Module:
-        image = module.image
-        called = self._called.get((image.device, image.inode)) if image.inode else None
-        if called is None or called.path == image.path:
-            return module
-        # To a policy's patterns a link of another name, such as libx.so.1, is another file.
-        is_link = called.path.rpartition("/")[2] != image.path.rpartition("/")[2]
-        return module if is_link else replace(module, image=called)
-
-    def _find_program_of(self, library: Image) -> str:
-        """The first program judged so far that loads `library` and finds all that it needs, or "".
-
-        No process starts from such a library. What the command line demands of each path is asked of it all the same.
+        One that finds there what it lacks alone, if nothing else is to be told of it alone. What the command line
+        demands of each path is asked of it all the same.
         """
-        if library.is_executable or any(role.roots_only for role in self.settings.roles):
+        library = process.load_set.root
+        if (
+            not process.load_set.unresolved
+            or library.is_executable
+            or process.rejected
+            or not self.unmade.keys().isdisjoint(process.made)
+            or any(role.roots_only for role in self.settings.roles)
+        ):
             return ""
-        file = (library.device, library.inode)
-        for load_set in self.load_sets:
-            if load_set.root.is_executable and load_set.interpreter is None and file in _list_whole_files(load_set):
-                return load_set.root.path
-        return ""
+        from linkcheck.part_of_program import find_program_of
+
+        return find_program_of(library, self.load_sets, self.settings)
 
     def _is_judged_with_others(self, image: Image) -> bool:
         """Whether some root loads `image`; an extension module is opened by an interpreter all the same."""
@@ -257,7 +220,7 @@ class Verification:
                 named=False,
             )
             self._note_places(process.load_set)
-            process = self._call_as_named(show_process(process, self.inputs.show))
+            process = show_process(process, self.inputs.show, self._given)
             load_set = replace(process.load_set, beside=self._beside)
             self.load_sets.append(load_set)
             asked = _OF_KNOWN_INTERPRETERS if interpreter.known else _OF_INTERPRETERS
@@ -296,18 +259,8 @@ class Verification:
                 for result in rule.check_bundle(assembly.bundle, self.settings):
                     self._note(result)
 
-    def _call_file(self, met: ExaminedFile) -> ExaminedFile:
-        """`met`, which is no image, by the path that the user wrote when it was judged already."""
-        for examined in self._no_images:
-            with suppress(OSError, ValueError):
-                if os.path.samefile(examined.identity.path, met.identity.path):
-                    return examined
-        return met
-
     def _judge_file(self, examined: ExaminedFile, wanted: Target | None, *, met: bool = False) -> None:
         """Judge a file by itself; `met` is whether ld.so meets it in place of a library that it searches for."""
-        if examined.image is None and not met:
-            self._no_images.append(examined)
         examined = show_file(examined, self.inputs.show)
         identity = examined.identity
         if identity.kind in _NOTHING_TO_JUDGE and not (met and identity.kind in _ENDS_A_SEARCH):
@@ -373,24 +326,6 @@ def _nobody_needs_first(libraries: Sequence[tuple[NamedFile, Image]]) -> list[tu
         return image.name in needed or file.path.rpartition("/")[2] in needed
 
     return sorted(libraries, key=is_needed)
-
-
-def _list_whole_files(load_set: LoadSet) -> set[tuple[int, int]]:
-    """Device and inode of the files of `load_set` that find all they need there, and so do those that they need."""
-    broken = {unresolved.module for unresolved in load_set.unresolved}
-    needed_by: dict[int, list[int]] = {}
-    for index, module in enumerate(load_set.modules):
-        for dependency in module.dependencies:
-            if dependency is not None:
-                needed_by.setdefault(dependency, []).append(index)
-    pending = list(broken)
-    while pending:
-        for index in needed_by.get(pending.pop(), ()):
-            if index not in broken:
-                broken.add(index)
-                pending.append(index)
-    modules = enumerate(load_set.modules)
-    return {(module.image.device, module.image.inode) for index, module in modules if index not in broken}
 
 
 def _stands_for_a_library(identity: FileIdentity) -> bool:

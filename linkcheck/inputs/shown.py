@@ -1,11 +1,14 @@
-"""Gives everything known of a process the names that reports use. No I/O.
+"""Gives everything known of a process the names that reports use. Reads no file.
 
-Paths become those that users know, `file.whl!/member` for what was unpacked; and no name holds a control character, so
+Paths become those that users know: `file.whl!/member` for what was unpacked, and what they wrote themselves for a file
+that the loader comes to by its absolute path. No name holds a control character, so
 that none can forge a line of a message (model.one_line). The loader has searched by the raw names before.
 """
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from linkcheck.inputs.process import ExaminedFile, Process
@@ -13,7 +16,7 @@ from linkcheck.text import one_line
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from linkcheck.errors import MalformedElfError, UnreadableFileError
     from linkcheck.model import Attempt, FileIdentity, Image, LoadSet, Module, Unresolved
@@ -21,12 +24,43 @@ if TYPE_CHECKING:
     Show = Callable[[str], str]
 
 
-def show_process(process: Process, show: Show) -> Process:
-    """`process` with every path in it as `show` names it, and every name on one line."""
+class GivenNames:
+    """How the user wrote the paths of files. One path in two spellings is meant, not one file by two paths: a link,
+    symbolic or hard, is another file to a policy's patterns.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        """Know `paths`; of two spellings the first."""
+        self._by_path: dict[str, str] = {}
+        for path in paths:
+            self.add(path)
+
+    def add(self, path: str) -> None:
+        """Know `path`, unless that takes a look at the file system: what `dir/..` is depends on what `dir` is."""
+        if _is_plain(path):
+            with suppress(OSError):  # the working directory is gone
+                self._by_path.setdefault(os.path.abspath(path), path)
+
+    def find(self, path: str) -> str:
+        """What the user calls the file at the absolute `path`; `path` where nothing else is known."""
+        return self._by_path.get(path, path)
+
+
+def _is_plain(path: str) -> bool:
+    """Whether what `path` means can be told from it: no `..` follows a directory, which may be a link."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    return ".." not in parts[next((at for at, part in enumerate(parts) if part != ".."), 0) :]
+
+
+def show_process(process: Process, show: Show, given: GivenNames) -> Process:
+    """`process` with every path in it as `show` names it or the user has `given` it, and every name on one line."""
+    opened = tuple(show_file(file, show) for file in process.opened)
+    for file in opened:
+        given.add(file.identity.path)
     return Process(
-        show_load_set(process.load_set, show),
-        tuple(show_file(file, show) for file in process.opened),
-        tuple(show_file(file, show) for file in process.rejected),
+        _name_as_given(show_load_set(process.load_set, show), given),
+        opened,
+        tuple(_name_file(show_file(file, show), given) for file in process.rejected),
         process.made,
     )
 
@@ -39,6 +73,34 @@ def show_load_set(load_set: LoadSet, show: Show) -> LoadSet:
         unresolved=tuple(_show_unresolved(unresolved, show) for unresolved in load_set.unresolved),
         interpreter=None if load_set.interpreter is None else _show_unresolved(load_set.interpreter, show),
     )
+
+
+def _name_as_given(load_set: LoadSet, given: GivenNames) -> LoadSet:
+    return replace(
+        load_set,
+        modules=tuple(_name_module(module, given) for module in load_set.modules),
+        unresolved=tuple(
+            replace(
+                missing,
+                elsewhere=tuple(map(given.find, missing.elsewhere)),
+                similar=tuple(map(given.find, missing.similar)),
+            )
+            for missing in load_set.unresolved
+        ),
+    )
+
+
+def _name_module(module: Module, given: GivenNames) -> Module:
+    path = given.find(module.image.path)
+    return module if path == module.image.path else replace(module, image=replace(module.image, path=path))
+
+
+def _name_file(file: ExaminedFile, given: GivenNames) -> ExaminedFile:
+    path = given.find(file.identity.path)
+    if path == file.identity.path:
+        return file
+    image = None if file.image is None else replace(file.image, path=path)
+    return ExaminedFile(replace(file.identity, path=path), image)
 
 
 def show_file(file: ExaminedFile, show: Show) -> ExaminedFile:

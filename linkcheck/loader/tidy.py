@@ -25,8 +25,9 @@ def tidy_paths(load_set: LoadSet, system: System) -> LoadSet:
     for missing in load_set.unresolved:
         tidied = known.get(missing.directories)
         if tidied is None:
-            tidied = known[missing.directories] = tuple(dict.fromkeys(map(_tidy_directory, missing.directories)))
-        unresolved.append(replace(missing, directories=tidied))
+            tidied = known[missing.directories] = tuple(dict.fromkeys(map(_tidy_path, missing.directories)))
+        rejected = tuple(replace(attempt, path=_tidy_path(attempt.path)) for attempt in missing.rejected)
+        unresolved.append(replace(missing, directories=tidied, rejected=rejected))
     return replace(load_set, modules=modules, unresolved=tuple(unresolved))
 
 
@@ -52,15 +53,15 @@ def _tidy_image(image: Image) -> Image:
     return replace(image, path=short)
 
 
-def _tidy_directory(directory: str) -> str:
-    short = os.path.normpath(directory)
-    if short == directory:
-        return directory
+def _tidy_path(path: str) -> str:
+    short = os.path.normpath(path)
+    if short == path:
+        return path
     try:
-        status = os.stat(directory)
+        status = os.stat(path)
     except OSError:
         return short  # it is not there under either name
     try:
-        return short if os.path.samestat(status, os.stat(short)) else directory
+        return short if os.path.samestat(status, os.stat(short)) else path
     except OSError:
-        return directory
+        return path

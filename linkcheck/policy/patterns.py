@@ -48,14 +48,13 @@ def means_file(image: Image, patterns: Iterable[str]) -> bool:
         if "/" not in pattern:
             if matches(file_name, pattern) or matches(image.name, pattern):
                 return True
+            continue
+        whole = os.path.abspath(image.path)
         # `bin/*` means bin/runner also for somebody who works in bin and says `runner`.
-        elif matches(image.path, pattern) or matches(os.path.abspath(image.path), _from_a_slash_on(pattern)):
+        from_a_slash_on = f"*/{pattern.removeprefix('./')}"
+        if matches(image.path, pattern) or matches(whole, pattern) or matches(whole, from_a_slash_on):
             return True
     return False
-
-
-def _from_a_slash_on(pattern: str) -> str:
-    return pattern if pattern.startswith("/") else f"*/{pattern.removeprefix('./')}"
 
 
 @lru_cache(maxsize=1024)

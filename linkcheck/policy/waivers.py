@@ -86,7 +86,8 @@ def _make_matcher(waiver: Waiver, mangled_names: Mapping[str, tuple[str, ...]]) 
 
 
 def _spellings(path: str, directory: str, pattern: str) -> tuple[str, ...]:
-    """The ways a policy in `directory` may write `path`: as shown, or from there; without a slash, the file's name.
+    """The ways a policy in `directory` may write `path`: as shown, from there or, where the pattern may mean it, whole;
+    without a slash, the file's name.
 
     A pattern without a slash must not meet a directory: `*plugin*` would accept everything below plugin-team/.
     """
@@ -94,5 +95,7 @@ def _spellings(path: str, directory: str, pattern: str) -> tuple[str, ...]:
         return (path.rpartition("/")[2],)
     spellings = [path, path.removeprefix("./")]
     with suppress(FileNotFoundError, ValueError):  # the working directory is gone, or `path` is empty
-        spellings.append(os.path.abspath(path) if pattern.startswith("/") else os.path.relpath(path, directory or None))
+        spellings.append(os.path.relpath(path, directory or None))
+        if pattern.startswith(("/", "*")):
+            spellings.append(os.path.abspath(path))
     return tuple(spellings)

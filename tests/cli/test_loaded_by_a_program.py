@@ -92,3 +92,38 @@ def test_what_each_path_must_do_is_asked_of_it_all_the_same(shop: Workshop, capf
     make_program(shop, "libcore.so", "libshared.so")
     verdict = judge(capfd, "bin/main", *NAMED, "--require-needed", "libwanted.so")
     assert {f["primary"]["path"] for f in verdict.errors if f["code"] == "LC201"} == {"bin/main", *NAMED}
+
+
+def test_what_the_target_machine_provides_is_not_lacking(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    """As of a delegate, which needs the driver's library and what only its program's search path leads to."""
+    driver = "libdriver.so.1"  # which is nowhere here
+    shop.library("private/libcore.so", soname="libcore.so", needs=("libshared.so", driver), source=USES)
+    make_program(shop, "libcore.so", "libshared.so")
+    verdict = verify(capfd, *SELECT, "--external", driver, "bin/main", *NAMED)
+    assert (verdict.status, verdict.findings) == (0, [])
+    assert {f["code"] for f in judge(capfd, "bin/main", *NAMED).about("private/libcore.so")} == {"LC202", "LC203"}
+
+
+def test_what_it_would_meet_alone_is_told(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    """The program finds a good file; the library's own RUNPATH leads whoever opens it to a static archive."""
+    shop.library("private/libcore.so", soname="libcore.so", needs=("libshared.so",), runpath="$ORIGIN", source=USES)
+    make_program(shop, "libcore.so", "libshared.so")
+    good = shop.base / "good"
+    good.mkdir()
+    (shop.base / "private/libshared.so").rename(good / "libshared.so")
+    shop.executable("bin/main", needs=("libshared.so", "libcore.so"), runpath="$ORIGIN/../good:$ORIGIN/../private")
+    (shop.base / "private/libshared.so").write_bytes(b"!<arch>\n")
+    assert finds_all(shop, "bin/main")
+    verdict = judge(capfd, "bin/main", "private/libcore.so")
+    assert "LC101" in verdict.codes
+
+
+def test_what_only_it_opens_is_told(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    """The policy names the caller by a link, so only the process that was started by that path makes the call."""
+    make_program(shop, "libcore.so", "libshared.so")
+    (shop.base / "current").symlink_to("private")
+    (shop.base / "plugin.so").write_text("no library\n")
+    edge = '[[dlopen]]\nfrom = "current/libcore.so"\npath = "plugin.so"\n'
+    (shop.base / "linkcheck.toml").write_text(edge)
+    verdict = verify(capfd, "--select", "LC1", "bin/main", "current/libcore.so")
+    assert [f["primary"]["path"] for f in verdict.errors if f["code"] == "LC101"] == ["./plugin.so"]

@@ -105,3 +105,67 @@ def test_a_policy_may_write_either(shop: Workshop, capfd: pytest.CaptureFixture[
     verdict = verify(capfd, "bin/main", "--dlopen", "lib/plugin.so")
     found = {(f["code"], f["waiver"] is not None) for f in verdict.about("lib/plugin.so")}
     assert {("LC201", False), ("LC302", True)} <= found
+
+
+ROLE = '[[role]]\nname = "plug-in"\nfiles = ["{path}"]\nkind = "library"\nneed = ["libwanted.so"]\n'
+
+
+def needs_of_role(verdict: Verdict) -> list[str]:
+    """The files that lack what the role demands, as the report names them."""
+    return [f["primary"]["path"] for f in verdict.errors if f["code"] == "LC201"]
+
+
+def test_a_hard_link_is_another_file_to_a_policy(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    """Package managers install one file into many environments this way; a policy may speak of one of them."""
+    for path in ("bin/main", "lib/libown.so"):
+        (shop.base / "other" / path).parent.mkdir(parents=True)
+        (shop.base / "other" / path).hardlink_to(shop.base / path)
+    (shop.base / "linkcheck.toml").write_text(ROLE.format(path="other/lib/*"))
+    verdict = verify(capfd, "bin", "lib", "other")
+    assert needs_of_role(verdict) == ["other/lib/libown.so"]
+    (chain,) = (f["message"] for f in verdict.errors if f["code"] == "LC201")
+    assert str(shop.base / "lib") not in chain
+
+
+@pytest.mark.parametrize("pattern", ["releases/1/lib/*", "{base}/releases/1/lib/*", "*/1/lib/libown.so"])
+def test_a_linked_directory_hides_no_file_from_a_policy(
+    shop: Workshop, capfd: pytest.CaptureFixture[str], pattern: str
+) -> None:
+    (shop.base / "releases/1").mkdir(parents=True)
+    for name in ("bin", "lib"):
+        (shop.base / name).rename(shop.base / "releases/1" / name)
+    (shop.base / "current").symlink_to("releases/1")
+    (shop.base / "linkcheck.toml").write_text(ROLE.format(path=pattern.format(base=shop.base)))
+    verdict = verify(capfd, "current/bin/main", "releases/1/bin/main", "current/lib/libown.so")
+    assert str(shop.base / "releases/1/lib/libown.so") in needs_of_role(verdict)
+
+
+def test_a_named_link_and_its_target_keep_their_names(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    (shop.base / "lib/libown.so").rename(shop.base / "lib/libown.so.1.2")
+    (shop.base / "lib/libown.so").symlink_to("libown.so.1.2")
+    (shop.base / "linkcheck.toml").write_text(ROLE.format(path="lib/*"))
+    for files in (("lib/libown.so.1.2", "lib/libown.so"), ("lib/libown.so", "lib/libown.so.1.2")):
+        verdict = verify(capfd, "bin/main", *files)
+        assert set(needs_of_role(verdict)) <= set(files)
+        assert "lib/libown.so" in needs_of_role(verdict)
+
+
+def test_what_two_dots_mean_after_a_link_is_not_guessed(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    """link/../lib/libown.so is elsewhere/lib/libown.so, and not lib/libown.so, which the program loads."""
+    (shop.base / "elsewhere/deep").mkdir(parents=True)
+    (shop.base / "link").symlink_to("elsewhere/deep")
+    shop.library("elsewhere/lib/libown.so", soname="libown.so", source=COPY)
+    (shop.base / "linkcheck.toml").write_text(ROLE.format(path=f"{shop.base}/lib/*"))
+    verdict = verify(capfd, "bin/main", "link/../lib/libown.so")
+    assert str(shop.base / "lib/libown.so") in needs_of_role(verdict)
+
+
+@pytest.mark.parametrize("pattern", ["*/lib/plugin.so", "*lib/plugin.so"])
+def test_a_waiver_for_any_place_means_it_however_it_is_named(
+    shop: Workshop, capfd: pytest.CaptureFixture[str], pattern: str
+) -> None:
+    waiver = f'[[waiver]]\ncode = "LC302"\npath = "{pattern}"\nreason = "r"\nowner = "o"\nexpires = 2099-01-01\n'
+    (shop.base / "linkcheck.toml").write_text(POLICY + waiver)
+    for name in ("lib/plugin.so", str(shop.base / "lib/plugin.so")):
+        verdict = verify(capfd, "bin/main", "--dlopen", name)
+        assert [f["waiver"] is not None for f in verdict.findings if f["code"] == "LC302"] == [True]

@@ -47,6 +47,7 @@ UNWANTED = {
     "linkcheck.rules.engine_missing": "only for pte, and to list the rules",
     "linkcheck.rules.link_rules": "only for what is judged as a file, for a policy, and to name or list the rules",
     "linkcheck.model.listed_symbols": "only for images that are made of plain values",
+    "linkcheck.part_of_program": "only for a library that alone does not find all it needs",
     "linkcheck.rules.late_definition": "only for a finding",
     "linkcheck.rules.malformed_elf": "only for a file that is judged as one",
     "linkcheck.rules.unused_waiver": "only for a policy",

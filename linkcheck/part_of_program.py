@@ -1,0 +1,56 @@
+"""Which program a library is a part of that no process could start from. It judges neither of the two.
+
+Imported only for a library that alone does not find all it needs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkcheck.policy.patterns import matches_any
+from linkcheck.rules.ownership import missing_libraries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from linkcheck.model import Image, LoadSet
+    from linkcheck.policy.settings import Settings
+
+
+def find_program_of(library: Image, load_sets: Iterable[LoadSet], settings: Settings) -> str:
+    """The path of the first program among `load_sets` that loads `library` and finds all that it needs, or "".
+
+    What the target machine provides (`external`) counts as found, for the program's interpreter, too.
+    """
+    file = (library.device, library.inode)
+    for load_set in load_sets:
+        if (
+            load_set.root.is_executable
+            and _can_start(load_set, settings.external)
+            and file in _list_whole_files(load_set, settings)
+        ):
+            return load_set.root.path
+    return ""
+
+
+def _can_start(load_set: LoadSet, external: tuple[str, ...]) -> bool:
+    fault = load_set.interpreter
+    return fault is None or any(matches_any(name, external) for name in (fault.needed, fault.needed.rpartition("/")[2]))
+
+
+def _list_whole_files(load_set: LoadSet, settings: Settings) -> set[tuple[int, int]]:
+    """Device and inode of the files of `load_set` that find all they need there, and so do those that they need."""
+    broken = {missing.module for missing in missing_libraries(load_set, settings)}
+    needed_by: dict[int, list[int]] = {}
+    for index, module in enumerate(load_set.modules):
+        for dependency in module.dependencies:
+            if dependency is not None:
+                needed_by.setdefault(dependency, []).append(index)
+    pending = list(broken)
+    while pending:
+        for index in needed_by.get(pending.pop(), ()):
+            if index not in broken:
+                broken.add(index)
+                pending.append(index)
+    modules = enumerate(load_set.modules)
+    return {(module.image.device, module.image.inode) for index, module in modules if index not in broken}
