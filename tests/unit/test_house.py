@@ -237,7 +237,10 @@ MAY_KNOW: dict[str, frozenset[str]] = {
     "rules": frozenset({"rules", "errors", "executorch", "loader", "model", "policy"}),
     "inputs": frozenset({"inputs", "elf", "errors", "loader", "model", "policy"}),
     "bundle": frozenset({"rules", "inputs", "elf", "errors", "executorch", "model"}),
-    "verification": frozenset({"bundle", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
+    "verification": frozenset(
+        {"bundle", "part_of_program", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}
+    ),
+    "part_of_program": frozenset({"rules", "model", "policy"}),
     "scanning": frozenset({"verification", "rules", "inputs", "errors", "model"}),
     "running": frozenset({"verification", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
     "prebuilt": frozenset({"rules", "inputs", "elf", "errors", "model", "policy"}),
