@@ -88,7 +88,7 @@ function(linkcheck_add_gate)
     add_test(NAME linkcheck.${arg_TARGET} COMMAND ${check})
     if(DEFINED arg_BUNDLE)
         cmake_path(ABSOLUTE_PATH arg_BUNDLE BASE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}" NORMALIZE)
-        # As it will be shipped: with the libraries that it holds, not with the build tree's plugins.
+        # As it will be shipped, as far as its RUNPATH does not lead into the build tree, and without that tree's plugins.
         set(check ${verify} -- "${arg_BUNDLE}")
         list(APPEND commands COMMAND ${check})
         add_test(NAME linkcheck.${arg_TARGET}.bundle COMMAND ${check})

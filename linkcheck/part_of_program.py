@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkcheck.inputs.extension_module import is_extension_module
+from linkcheck.inputs.origins import Origins
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.ownership import missing_libraries
 
@@ -20,14 +22,19 @@ if TYPE_CHECKING:
 def find_program_of(library: Image, load_sets: Iterable[LoadSet], settings: Settings) -> str:
     """The path of the first program among `load_sets` that loads `library` and finds all that it needs, or "".
 
-    What the target machine provides (`external`) counts as found, for the program's interpreter, too.
+    It has to load it from where it lies: a link in another directory has another $ORIGIN. What the target machine
+    provides (`external`) counts as found, for the program's interpreter, too. A Python extension module is opened by
+    an interpreter all the same, whoever loads it besides.
     """
-    file = (library.device, library.inode)
+    if is_extension_module(library):
+        return ""
+    origins = Origins()
+    place = origins.place(library)
     for load_set in load_sets:
         if (
             load_set.root.is_executable
             and _can_start(load_set, settings.external)
-            and file in _list_whole_files(load_set, settings)
+            and any(origins.place(image) == place for image in _list_whole_images(load_set, settings))
         ):
             return load_set.root.path
     return ""
@@ -38,8 +45,8 @@ def _can_start(load_set: LoadSet, external: tuple[str, ...]) -> bool:
     return fault is None or any(matches_any(name, external) for name in (fault.needed, fault.needed.rpartition("/")[2]))
 
 
-def _list_whole_files(load_set: LoadSet, settings: Settings) -> set[tuple[int, int]]:
-    """Device and inode of the files of `load_set` that find all they need there, and so do those that they need."""
+def _list_whole_images(load_set: LoadSet, settings: Settings) -> list[Image]:
+    """The images of `load_set` that find all they need there, and so do those that they need."""
     broken = {missing.module for missing in missing_libraries(load_set, settings)}
     needed_by: dict[int, list[int]] = {}
     for index, module in enumerate(load_set.modules):
@@ -52,5 +59,4 @@ def _list_whole_files(load_set: LoadSet, settings: Settings) -> set[tuple[int, i
             if index not in broken:
                 broken.add(index)
                 pending.append(index)
-    modules = enumerate(load_set.modules)
-    return {(module.image.device, module.image.inode) for index, module in modules if index not in broken}
+    return [module.image for index, module in enumerate(load_set.modules) if index not in broken]

@@ -28,6 +28,7 @@ from linkcheck.value import replace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from linkcheck.inputs.origins import Origins
     from linkcheck.inputs.process import ExaminedFile, Process
     from linkcheck.inputs.roots import NamedFile
     from linkcheck.inputs.sources import Inputs
@@ -85,8 +86,8 @@ class Verification:
         self.edges = tuple(replace(edge, path=inputs.find(edge.path)) for edge in settings.dlopen)
         self.examiner = Examiner()
         self.results: list[RuleResult] = []
-        #: Device and inode of every file that some root loads.
-        self.loaded: set[tuple[int, int]] = set()
+        #: What the processes of load_sets load, and from where; None until somebody asks.
+        self._origins: Origins | None = None
         #: Every image that was named or found, and the load set of every root, with the paths that users know.
         self.images: list[Image] = []
         self.load_sets: list[LoadSet] = []
@@ -157,7 +158,6 @@ class Verification:
                 self._note(Check(code, self.inputs.show(root.path), Outcome.NOT_APPLICABLE, reason))
             return
         process = replace(process, load_set=replace(process.load_set, beside=self._beside))
-        self.loaded.update((m.image.device, m.image.inode) for m in process.load_set.modules)
         self._note_places(process.load_set)
         process = show_process(process, self.inputs.show, self._given)
         self.load_sets.append(process.load_set)
@@ -180,7 +180,7 @@ class Verification:
         One that finds there what it lacks alone, if nothing else is to be told of it alone. What the command line
         demands of each path is asked of it all the same.
         """
-        library = process.load_set.root
+        library = show_image(process.load_set.root, self.inputs.show)
         if (
             not process.load_set.unresolved
             or library.is_executable
@@ -195,11 +195,14 @@ class Verification:
 
     def _is_judged_with_others(self, image: Image) -> bool:
         """Whether some root loads `image`; an extension module is opened by an interpreter all the same."""
-        if (image.device, image.inode) not in self.loaded:
-            return False
         from linkcheck.inputs.extension_module import is_extension_module
+        from linkcheck.inputs.origins import Origins
 
-        return not is_extension_module(image)
+        if is_extension_module(image):
+            return False
+        if self._origins is None:
+            self._origins = Origins()
+        return self._origins.holds(show_image(image, self.inputs.show), self.load_sets)
 
     def _judge_interpreters(self, programs: Sequence[Image], libraries: Sequence[Image]) -> None:
         """Judge the process of each interpreter that would import several of the modules among `libraries`."""

@@ -127,3 +127,47 @@ def test_what_only_it_opens_is_told(shop: Workshop, capfd: pytest.CaptureFixture
     (shop.base / "linkcheck.toml").write_text(edge)
     verdict = verify(capfd, "--select", "LC1", "bin/main", "current/libcore.so")
     assert [f["primary"]["path"] for f in verdict.errors if f["code"] == "LC101"] == ["./plugin.so"]
+
+
+@pytest.mark.parametrize("link", ["hard", "symbolic"])
+def test_a_link_in_another_directory_is_judged_where_it_lies(
+    shop: Workshop, capfd: pytest.CaptureFixture[str], link: str
+) -> None:
+    """$ORIGIN goes by the path that a file is opened by (man 8 ld.so): the program's copy finds what the link lacks."""
+    shop.library("private/libcore.so", soname="libcore.so", needs=("libshared.so",), runpath="$ORIGIN", source=USES)
+    make_program(shop, "libcore.so")
+    plugin = shop.base / "plugins/libcore.so"
+    plugin.parent.mkdir()
+    if link == "hard":
+        plugin.hardlink_to(shop.base / "private/libcore.so")
+    else:
+        plugin.symlink_to("../private/libcore.so")
+    assert [finds_all(shop, path) for path in ("bin/main", "plugins/libcore.so")] == [True, False]
+    for arguments in (("bin/main", "plugins/libcore.so"), ("plugins/libcore.so", "bin/main", "private")):
+        verdict = judge(capfd, *arguments)
+        assert {f["primary"]["path"] for f in verdict.errors} == {"plugins/libcore.so"}
+
+
+@pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
+def test_hard_linked_directories_are_judged_each(
+    shop: Workshop, capfd: pytest.CaptureFixture[str], order: tuple[str, str]
+) -> None:
+    shop.library("one/libdep.so", soname="libdep.so", source="int shared(void) { return 1; }")
+    shop.library("one/plugin.so", needs=("libdep.so",), runpath="$ORIGIN", source=USES)
+    (shop.base / "two").mkdir()
+    (shop.base / "two/plugin.so").hardlink_to(shop.base / "one/plugin.so")
+    assert [finds_all(shop, f"{name}/plugin.so") for name in ("one", "two")] == [True, False]
+    assert {f["primary"]["path"] for f in judge(capfd, *order).errors} == {"two/plugin.so"}
+
+
+@pytest.mark.parametrize("inputs", [("bin/main", "pkg/mod.cpython-311-x86_64-linux-gnu.so"), ("bin", "pkg")])
+def test_an_interpreter_opens_an_extension_module_all_the_same(
+    shop: Workshop, capfd: pytest.CaptureFixture[str], inputs: tuple[str, ...]
+) -> None:
+    module = "pkg/mod.cpython-311-x86_64-linux-gnu.so"
+    source = "extern int shared(void); int PyInit_mod(void) { return shared(); }"
+    shop.library(module, needs=("libshared.so",), source=source)
+    make_program(shop, "libshared.so")
+    assert not finds_all(shop, module)
+    verdict = judge(capfd, *inputs, "--dlopen", module)
+    assert {f["code"] for f in verdict.about(module)} & {"LC202", "LC203"}

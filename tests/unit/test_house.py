@@ -240,7 +240,7 @@ MAY_KNOW: dict[str, frozenset[str]] = {
     "verification": frozenset(
         {"bundle", "part_of_program", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}
     ),
-    "part_of_program": frozenset({"rules", "model", "policy"}),
+    "part_of_program": frozenset({"rules", "inputs", "model", "policy"}),
     "scanning": frozenset({"verification", "rules", "inputs", "errors", "model"}),
     "running": frozenset({"verification", "rules", "inputs", "elf", "errors", "loader", "model", "policy"}),
     "prebuilt": frozenset({"rules", "inputs", "elf", "errors", "model", "policy"}),

@@ -54,6 +54,7 @@ UNWANTED = {
     "linkcheck.loader.processor": "only where something is there for some processors only",
     "linkcheck.policy.one_off": "only for --require-needed and its kin",
     "linkcheck.inputs.distribution": "only for dist:NAME",
+    "linkcheck.inputs.origins": "only when there are libraries among the inputs",
     "linkcheck.inputs.extension_module": "only for a library in a directory that another one loads",
     "linkcheck.loader.nearby": "only when a library is not found",
     "linkcheck.loader.conf": "only for a sysroot without ld.so.cache",
