@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import LinkcheckError
-from linkcheck.loader.search import ABSENT
 from linkcheck.model import FoundBy
 from linkcheck.value import replace
 
@@ -26,8 +25,6 @@ _OWN_PROGRAM = "/proc/self/exe"
 _OF_THE_MACHINE = frozenset({FoundBy.CACHE, FoundBy.DEFAULT})
 #: Steps that the file's own tags lead through.
 _OF_THE_FILE = frozenset({FoundBy.RPATH, FoundBy.RUNPATH})
-#: What begins the reason of an attempt that says nothing of a machine of the file's own kind.
-_OTHER_KIND = ("wrong machine", "wrong class")
 
 
 def describe_other_machine(system: System, target: Target, loader: str | None) -> str:
@@ -70,7 +67,7 @@ def leave_out_this_machine(missing: Missing, name: str, origins: Iterable[str], 
         if attempt.found_by not in _OF_THE_MACHINE
         and (attempt.found_by not in _OF_THE_FILE or attempt.path.startswith(homes))
     )
-    ends_there = kept and kept[-1].reason != ABSENT and not kept[-1].reason.startswith(_OTHER_KIND)
+    ends_there = missing.stopped and kept and kept[-1] is missing.tried[-1]
     return replace(missing, tried=kept, given_up="" if ends_there else reason)
 
 

@@ -58,7 +58,7 @@ class Found(Value):
 
 
 class Missing(Value):
-    """No file, or one at which ld.so would give up (the last attempt then says why)."""
+    """No file, or one at which ld.so would give up (`stopped`; the last attempt then says why)."""
 
     directories: tuple[str, ...]
     tried: tuple[Attempt, ...]
@@ -66,6 +66,8 @@ class Missing(Value):
     given_up: str = ""
     #: Why nothing could be looked up in ld.so.cache, or "".
     cache_fault: str = ""
+    #: The last attempt met what the loader gives up at, whatever a further directory may hold.
+    stopped: bool = False
 
     @property
     def rejected(self) -> tuple[Attempt, ...]:
@@ -108,10 +110,11 @@ class _GivenUpError(Exception):
 class _Trail:
     """What one search has looked at so far."""
 
-    __slots__ = ("cache_fault", "directories", "given_up", "tried")
+    __slots__ = ("cache_fault", "directories", "given_up", "stopped", "tried")
 
     def __init__(self) -> None:
         self.given_up = self.cache_fault = ""
+        self.stopped = False
         self.directories: list[str] = []
         self.tried: list[Attempt] = []
 
@@ -148,6 +151,7 @@ class Searcher:
         if not expanded:
             trail = _Trail()
             trail.tried.append(Attempt(name, FoundBy.PATH, "a token in it has no value"))
+            trail.stopped = True
             return _settle(system, None, name, FoundBy.PATH, trail)
         if "/" in expanded:
             return _open_path(system, expanded, self._requester, self._by_dlopen)
@@ -168,7 +172,7 @@ def _open_path(system: System, path: str, requester: Requester, opened_by_dlopen
     try:
         image = _examine(system, path, FoundBy.PATH, trail, requester.image.target, opened_by_dlopen)
     except _StopError:
-        image = None
+        image, trail.stopped = None, True
     return _settle(system, image, path, FoundBy.PATH, trail)
 
 
@@ -184,7 +188,7 @@ def _look_through(system: System, name: str, places: _Places, probes: Probes) ->
                     # An error but "no such file", "no permission", "not a directory" ends the step, not the search.
                     break
     except _StopError:
-        pass
+        trail.stopped = True
     except _GivenUpError:
         trail.given_up = f"the search was given up after {MAX_PROBES} directories looked into for one process"
     return _settle(system, None, name, FoundBy.PATH, trail)
@@ -198,7 +202,7 @@ def _settle(system: System, image: Image | None, path: str, found_by: FoundBy, t
     tried = tuple(trail.tried)
     if image is None:
         directories = unique(system.display(directory) for directory in trail.directories)
-        return Missing(system.share(directories), tried, trail.given_up, trail.cache_fault)
+        return Missing(system.share(directories), tried, trail.given_up, trail.cache_fault, trail.stopped)
     return Found(image, path, found_by, tried)
 
 

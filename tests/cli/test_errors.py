@@ -195,23 +195,6 @@ def test_a_bad_library_to_open_is_no_pass(here: Path, option: str, kind: str) ->
     assert done.status == (1 if kind in ("truncated", "text") else 2)
 
 
-#: Root reads everything; without these two capabilities the modes of its own files hold for it, too.
-WITHOUT_OVERRIDE = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
-
-
-@pytest.fixture
-def prefix(here: Path) -> tuple[str, ...]:
-    """What a command is run by, so that a file of mode 0 is unreadable for it."""
-    if os.geteuid() != 0:
-        return ()
-    probe = here / "probe"
-    probe.touch(mode=0)
-    if shutil.which("setpriv") is None or subprocess.run([*WITHOUT_OVERRIDE, "true"], check=False).returncode:
-        pytest.skip("root reads every file, and there is no setpriv that may take this away")
-    assert subprocess.run([*WITHOUT_OVERRIDE, "test", "-r", str(probe)], check=False).returncode == 1
-    return WITHOUT_OVERRIDE
-
-
 def test_an_unreadable_file_is_no_pass_and_costs_nothing_of_the_others(here: Path, prefix: tuple[str, ...]) -> None:
     shutil.copy(here / GOOD, here / "secret.so")
     os.chmod(here / "secret.so", 0)

@@ -6,6 +6,7 @@ search looks at. readelf says what they are for.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from linkcheck.cli.run import run
+from tests.cli.process import linkcheck_command
 from tests.cli.verify_command import Verdict, verify
-from tests.loader.workshop import COMPILER, Workshop, needs_compiler
+from tests.loader.workshop import COMPILER, Workshop, needs_compiler, trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 
 pytestmark = needs_compiler
 
-AARCH64 = 183  # gABI, e_machine
+AARCH64, S390 = 183, 22  # gABI, e_machine
 HERE = "this machine's default directories and ld.so.cache are for x86-64"
-#: The directories of x86-64 that a search for an aarch64 library comes to, and what is there.
+#: A file that lies in directories of this machine, to which a search for an aarch64 library comes, too.
 OF_THIS_MACHINE = "ld-linux-x86-64.so.2"
 
 
@@ -160,6 +162,22 @@ def make_text(path: Path) -> None:
     path.write_text("no library\n" * 9)
 
 
+def make_loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def make_other(path: Path) -> None:
+    """A library that is for neither machine."""
+    Workshop(path.parent).library(path.name)
+    content = bytearray(path.read_bytes())
+    content[18:20] = S390.to_bytes(2, "little")
+    path.write_bytes(content)
+
+
+def make_secret(path: Path) -> None:
+    path.touch(mode=0)
+
+
 @pytest.mark.parametrize("make", [make_directory, make_text])
 def test_where_the_search_ends_beside_it_nothing_is_left_open(
     shop: Workshop, capfd: pytest.CaptureFixture[str], make: Callable[[Path], None]
@@ -168,6 +186,35 @@ def test_where_the_search_ends_beside_it_nothing_is_left_open(
     make(shop.base / "libz.so.1")
     verdict = judge(capfd, library)
     assert (verdict.status, reasons(verdict)) == (1, {})
+
+
+@pytest.mark.parametrize("make", [make_directory, make_text, make_loop, make_other, make_secret])
+def test_what_the_loader_passes_over_leaves_it_open(
+    shop: Workshop, prefix: tuple[str, ...], make: Callable[[Path], None]
+) -> None:
+    """The loader of this machine says of each obstacle whether it then looks into its own directories."""
+    there = shop.base / "there"
+    there.mkdir()
+    make(there / "libm.so.6")
+    traced = trace(shop.executable("main", needs=("libm.so.6",)), library_path=str(there), prefix=prefix, cwd=shop.base)
+    goes_on = not traced.error or "cannot open shared object file: No such file" in traced.error
+    library = turn(shop.library("liba.so", needs=("libm.so.6",)))
+    arguments = ("--profile", "default", "--select", "LC2", "--format", "json", "--library-path", there)
+    done = linkcheck_command("verify", *arguments, library, cwd=shop.base, prefix=prefix)
+    unknown = {check["code"] for check in json.loads(done.out)["checks"] if check["outcome"] == "unknown"}
+    assert unknown - {"LC101"} == ({"LC202", "LC203"} if goes_on else set())  # LC101 is about the obstacle
+
+
+def test_what_ends_the_search_in_a_directory_of_this_machine_ends_no_other(
+    shop: Workshop, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A process of the other machine meets the link beside the file, too, and then its own directories."""
+    elsewhere = shop.base / "of-this-machine"
+    elsewhere.mkdir()
+    make_text(elsewhere / "libz.so.1")
+    library = turn(shop.library("home/liba.so", needs=("libz.so.1",), runpath=f"$ORIGIN:{elsewhere}"))
+    make_loop(library.parent / "libz.so.1")
+    assert reasons(judge(capfd, library)).keys() >= {"LC202", "LC203"}
 
 
 @pytest.mark.parametrize(("needed", "status"), [("/nope/libz.so.1", 2), ("$ORIGIN/nope/libz.so.1", 1)])

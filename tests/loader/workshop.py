@@ -122,14 +122,29 @@ class Trace:
     error: str
 
 
-def trace(program: Path, *, library_path: str | None = None, preload: str | None = None, cwd: Path) -> Trace:
-    """Let the real ld.so load `program` without running it (LD_TRACE_LOADED_OBJECTS, as ldd does)."""
+def trace(
+    program: Path,
+    *,
+    library_path: str | None = None,
+    preload: str | None = None,
+    prefix: tuple[str, ...] = (),
+    cwd: Path,
+) -> Trace:
+    """Let the real ld.so load `program` without running it (LD_TRACE_LOADED_OBJECTS, as ldd does).
+
+    `prefix` is a command that runs it.
+    """
     environment = {"LD_TRACE_LOADED_OBJECTS": "1", "LD_DEBUG": "libs", "LC_ALL": "C"}
     if library_path is not None:
         environment["LD_LIBRARY_PATH"] = library_path
     if preload is not None:
         environment["LD_PRELOAD"] = preload
-    done = subprocess.run([str(program)], capture_output=True, text=True, env=environment, cwd=cwd, check=False)
+    if prefix:  # whose own libraries are nobody's business
+        settings = [f"{name}={value}" for name, value in environment.items()]
+        command, environment = [*prefix, "env", *settings, str(program)], {"PATH": os.environ["PATH"]}
+    else:
+        command = [str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd, check=False)
     loaded, missing = [], []
     for line in done.stdout.splitlines():
         name, arrow, where = line.strip().partition(" => ")

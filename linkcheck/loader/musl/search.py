@@ -45,13 +45,13 @@ def search(
     tried: list[Attempt] = []
     directories: list[str] = []
 
-    def missing(given_up: str = "") -> Missing:
+    def missing(given_up: str = "", *, stopped: bool = False) -> Missing:
         searched = unique(system.display(directory) for directory in directories)
-        return Missing(system.share(searched), tuple(tried), given_up)
+        return Missing(system.share(searched), tuple(tried), given_up, stopped=stopped)
 
     if "/" not in name and len(name.encode("utf-8", "surrogateescape")) > _NAME_MAX:
         tried.append(Attempt(name, FoundBy.PATH, "its name is too long"))
-        return missing()
+        return missing(stopped=True)
     for found_by, directory in _list_steps(system, name, chain, last_directories):
         if directory is not None:
             if probes.left <= 0:
@@ -64,7 +64,7 @@ def search(
             return Found(image, path, found_by, tuple(tried))
         tried.append(Attempt(system.display(path), found_by, reason))
         if not goes_on:
-            break
+            return missing(stopped=True)
     return missing()
 
 
