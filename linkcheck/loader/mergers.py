@@ -32,15 +32,15 @@ def find_mergers(load_set: LoadSet, corrected: Redirections) -> tuple[Unresolved
     `corrected` are bindings that end up in several. Raises what SymbolTable.exported and .referenced raise.
     """
     settled = _find_settled(load_set, corrected)
-    # What the executable holds as a copy of an object is what everybody uses, wherever the copy is made from.
-    changes = find_changes(load_set, [replace(b, copy_of=None) for b in corrected.bindings if b.provider is not None])
+    changes = find_changes(load_set, [b for b in corrected.bindings if b.provider is not None])
     uses = [b for b in lead_to_sources(corrected.bindings) if b.provider is not None]
     common: set[int] | None = None
     mergers: dict[int, Unresolved] = {}
     for use, change in zip(uses, changes, strict=True):
         if use.symbol in corrected.led:
             change = replace(change, takers=load_set.unresolved, bringers=load_set.unresolved)
-        elif (use.module, use.symbol) in settled:
+        elif (use.module, use.symbol) in settled or use.copy_of not in (None, use.provider):
+            # So is who uses the executable's copy of an object while somebody else uses the object itself.
             change = replace(change, takers=(), bringers=())
         ends = _list_ends(load_set, use, change)
         common = ends if common is None else common & ends

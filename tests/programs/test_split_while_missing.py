@@ -6,6 +6,7 @@ say whose copy each user reaches.
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -190,3 +191,62 @@ def test_two_owners_are_an_error_whatever_is_missing(yard: Yard) -> None:
     verdict = yard.verify(program, "--policy", yard.policy(policy + opened.policy))
     (finding,) = (finding for finding in verdict.errors if finding["code"] == "LC401")
     assert "are 2 owner libraries in one process: only one may be there." in finding["message"]
+
+
+#: Sets the object, of which it holds a copy, and prints what it sees and what the owner's function sees.
+COPYING = """
+#define _GNU_SOURCE
+#include <stdio.h>
+extern int s_value;
+int s_get(void);
+%s
+int main(void) { s_value = 9; printf("%%d %%d", s_value, %s); return 0; }
+"""
+VALUE = f"int s_value = {COPY};"
+GET = "extern int s_value; int s_get(void) { return s_value; } int more(void) { return s_get() + 1; }"
+COPIED = POLICY.replace('"s_get"', '"s_value", "s_get"')
+
+
+def build_copying(yard: Yard, source: str, *more: str) -> Path:
+    """A program with a copy (R_*_COPY) of what liba.so defines, and a function of libb.so; libgone.so comes first."""
+    yard.library(A, VALUE, *FLAGS)
+    yard.library(B, GET, *link(yard, more))
+    gone = yard.library(G, NEUTRAL, *FLAGS)
+    program = yard.program("program", source, "-fno-pic", "-no-pie", *link(yard, (G, A, B)), "-ldl")
+    gone.unlink()
+    shown = subprocess.run(["readelf", "-rW", program], capture_output=True, text=True, check=True).stdout
+    assert "_COPY" in shown
+    return program
+
+
+def test_what_a_program_copies_may_come_from_the_missing_library(yard: Yard) -> None:
+    """The copy is where it is, but what is copied, and so whose state it is, is the first definition in the order."""
+    program = build_copying(yard, COPYING % ("", "s_get()"))
+    verdict = yard.verify(program, "--policy", yard.policy(COPIED))
+    assert "LC401" not in verdict.codes
+    ((_, reason),) = (check for check in verdict.reasons("unknown") if check[0] == "LC401")
+    assert f"{G} not found, and what it defines or brings may lead all uses of the state to one copy" in reason
+    split = []
+    for source in (NEUTRAL, f"int s_value = {GONE}; int s_get(void) {{ return s_value; }}"):
+        yard.library(G, source, *FLAGS)
+        assert yard.run(program).output == "9 9"
+        stood = yard.verify(program, "--policy", yard.policy(COPIED.replace(O, G)))
+        split.append("LC401" in stood.codes)
+    assert split == [True, False]
+
+
+def test_what_reaches_the_object_past_the_copy_stays_apart(yard: Yard) -> None:
+    """RTLD_DEEPBIND: whichever library the object is copied from, the opened one reaches that library's own."""
+    opened = 'dlopen("./libm.so", RTLD_NOW | RTLD_DEEPBIND)'
+    opens = f'#include <dlfcn.h>\nint probe(void) {{ return ((int (*)(void))dlsym({opened}, "probe"))(); }}'
+    program = build_copying(yard, COPYING % (opens, "probe()"))
+    yard.library(G, NEUTRAL, *FLAGS)
+    yard.library(M, "extern int s_value; int probe(void) { return s_value; }", *link(yard, (G, A)))
+    for source in (NEUTRAL, VALUE.replace(str(COPY), str(GONE))):
+        yard.library(G, source, *FLAGS)
+        assert yard.run(program).output in (f"9 {COPY}", f"9 {GONE}")
+    (yard.base / G).unlink()
+    edge = f'[[dlopen]]\nfrom = "program"\npath = "{yard.base / M}"\ndeepbind = true\n'
+    verdict = yard.verify(program, "--policy", yard.policy(COPIED + edge))
+    (finding,) = (finding for finding in verdict.errors if finding["code"] == "LC401")
+    assert f"{G} may bring (not found), they do not become one." in finding["message"]
