@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from linkcheck.loader.system import System
-    from linkcheck.model import Image
+    from linkcheck.model import Image, Target
 
     #: What was asked for (tokens expanded) and what the search says, to what is the case.
     Settle = Callable[[str, Found | Missing], Found | Missing]
@@ -294,7 +294,7 @@ class Loading:
         return entry
 
     def _note_missing(self, requester: Entry, name: str, special: FoundBy | None, result: Missing) -> None:
-        if self.settle is None and not result.given_up and (reason := self._other_machine()):
+        if not result.given_up and (reason := self._other_machine()):
             from linkcheck.loader.other_machine import leave_out_this_machine
 
             origins = [entry.origin for entry in self.entries]
@@ -313,9 +313,15 @@ class Loading:
         )
 
     def _other_machine(self) -> str:
-        """Why this machine's directories tell nothing of this process, or ""."""
+        """Why this machine's directories tell nothing of this process, or "", also for one that runs here."""
+        if self.settle is not None:
+            return ""
         target = self.entries[0].module.image.target
-        return self.system.other_machine(target, self.system.interpreter(target))
+        return self.system.other_machine(target, self._loader_path(target))
+
+    def _loader_path(self, target: Target) -> str | None:
+        """Where a process for `target` has its loader."""
+        return self.system.interpreter(target)
 
     def _is_there(self, requester: Entry, name: str) -> bool:
         """Whether `name` asks for something that is loaded, as far as that is known without a search."""

@@ -34,11 +34,7 @@ def find_rivals(load_set: LoadSet, bindings: Iterable[Binding]) -> dict[int, tup
     found: dict[int, set[int]] = {}
     for binding in bindings:
         found.setdefault(binding.module, set()).update(searches.find(binding))
-    return {
-        module: tuple(load_set.unresolved[~item] for item in sorted(items, reverse=True))
-        for module, items in found.items()
-        if items
-    }
+    return {module: searches.list_missing(items) for module, items in found.items() if items}
 
 
 def find_bringers(load_set: LoadSet, bindings: Iterable[Binding]) -> tuple[tuple[Unresolved, ...], ...]:
@@ -49,10 +45,7 @@ def find_bringers(load_set: LoadSet, bindings: Iterable[Binding]) -> tuple[tuple
     if not load_set.unresolved:
         return tuple(() for _ in bindings)
     searches = _Searches(load_set)
-    return tuple(
-        tuple(load_set.unresolved[~item] for item in sorted(searches.find_bringers(binding), reverse=True))
-        for binding in bindings
-    )
+    return tuple(searches.list_missing(searches.find_bringers(binding)) for binding in bindings)
 
 
 class Changes(Value):
@@ -70,12 +63,11 @@ def find_changes(load_set: LoadSet, bindings: Iterable[Binding]) -> tuple[Change
     Raises what SymbolTable.exported raises.
     """
     searches = _Searches(load_set)
-
-    def list_missing(items: Iterable[int]) -> tuple[Unresolved, ...]:
-        return tuple(load_set.unresolved[~item] for item in sorted(items, reverse=True))
-
     return tuple(
-        Changes(list_missing(searches.find(binding)), list_missing(searches.find_bringers(binding)))
+        Changes(
+            takers=searches.list_missing(searches.find(binding)),
+            bringers=searches.list_missing(searches.find_bringers(binding)),
+        )
         for binding in bindings
     )
 
@@ -165,6 +157,10 @@ class _Searches:
 
     def _is_brought(self, item: int) -> bool:
         return item < -self._missing
+
+    def list_missing(self, items: Iterable[int]) -> tuple[Unresolved, ...]:
+        """What `items`, which stand for missing libraries, are, in the order of LoadSet.unresolved."""
+        return tuple(self._load_set.unresolved[~item] for item in sorted(items, reverse=True))
 
     def find(self, binding: Binding) -> set[int]:
         """The items for missing libraries that could take the use."""

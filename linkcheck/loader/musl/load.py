@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from linkcheck.loader.load import Entry
     from linkcheck.loader.search import Found
     from linkcheck.loader.system import System
-    from linkcheck.model import Image
+    from linkcheck.model import Image, Target
 
 #: Names that begin so are the loader itself, which is all of musl's libraries in one.
 _BUILT_IN = ("libc.", "libpthread.", "librt.", "libm.", "libdl.", "libutil.", "libxnet.")
@@ -108,8 +108,8 @@ class MuslLoading(Loading):
     def _is_loader(self, name: str) -> bool:
         return name == self._loader or name.startswith(_BUILT_IN)
 
-    def _other_machine(self) -> str:
-        return self.system.other_machine(self.entries[0].module.image.target, self._loader)
+    def _loader_path(self, _: Target) -> str | None:
+        return self._loader
 
     def _is_there(self, requester: Entry, name: str) -> bool:
         return self._is_loader(name) or super()._is_there(requester, name)
@@ -145,7 +145,7 @@ class MuslLoading(Loading):
             return self._loader_entry
         missing = self._add_loader(requester.index if special is None else None, name)
         if missing is not None:
-            if self.settle is None and (reason := self._other_machine()):
+            if reason := self._other_machine():
                 missing = replace(missing, rejected=(), given_up=reason)
             self.unresolved.append(replace(missing, module=requester.index))
         return self._loader_entry
