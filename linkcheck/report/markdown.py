@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from linkcheck.report.evidence import describe_evidence
 from linkcheck.report.phrases import (
     VERDICTS,
+    asks_profile,
     count_outcomes,
     describe_unknown,
     describe_waiver,
     name_finding,
     name_place,
-    name_profile,
     name_rule,
     name_severity,
 )
@@ -46,9 +46,7 @@ def render_markdown(report: Report, rules: Sequence[DescribedRule] = ()) -> str:
     lines = [
         f"## {_SIGNS[report.outcome]} linkcheck: {VERDICTS[report.outcome].lower()}",
         "",
-        f"{count_outcomes(report)}; profile {_code(report.profile)}"
-        if name_profile(report)
-        else count_outcomes(report),
+        count_outcomes(report) + (f"; profile {_code(report.profile)}" if asks_profile(report) else ""),
         "",
     ]
     if findings:

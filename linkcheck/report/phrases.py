@@ -41,9 +41,14 @@ def count_outcomes(report: Report) -> str:
     return ", ".join(counts)
 
 
+def asks_profile(report: Report) -> bool:
+    """Whether a profile had a say: the rules about ExecuTorch programs ask none anything."""
+    return report.command != "pte"
+
+
 def name_profile(report: Report) -> str:
-    """Such as "profile default"; "" where none judged: the rules about ExecuTorch programs ask no profile anything."""
-    return "" if report.command == "pte" else f"profile {printable(report.profile)}"
+    """Such as "profile default"; "" where none had a say."""
+    return f"profile {printable(report.profile)}" if asks_profile(report) else ""
 
 
 def name_rule(code: str, names: Mapping[str, str]) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CODE_INDENT = "    "
 REMEDY_LABEL = "Fix:"
 #: Said where the profile is nobody's choice, so that its demands surprise nobody; the last line stays what it is.
-NO_POLICY = "No policy file (linkcheck.toml, pyproject.toml) is here or above, and no --profile is given"
+NO_POLICY = "No policy (linkcheck.toml, or [tool.linkcheck] in pyproject.toml) was found"
 #: Commands whose question is the same by each profile; `prebuilt` asks about another library by another profile.
 ASKS_THE_SAME = frozenset({"verify", "scan", "live"})
 #: Passed checks that a clean run shows, and checks that did not apply where there are no others; a directory of

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from linkcheck.cli.run import run
 from tests.cli.verify_command import Verdict, verify
 
 if TYPE_CHECKING:
@@ -50,6 +51,21 @@ class Shop:
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shop:
     monkeypatch.chdir(tmp_path)
     return Shop(tmp_path, capfd)
+
+
+def test_what_is_said_of_a_policy_that_nobody_has_is_true_beside_other_files(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pyproject.toml that says nothing to linkcheck is no policy, nor is what lies above the repository."""
+    (shop.here / "linkcheck.toml").write_text('external = ["libupper.so"]')
+    repository = shop.here / "repository"
+    (repository / ".git").mkdir(parents=True)
+    (repository / "pyproject.toml").write_text('[project]\nname = "x"\n')
+    shop.library("repository/liba.so")
+    monkeypatch.chdir(repository)
+    assert run(["verify", "liba.so"]) == 0
+    said = "No policy (linkcheck.toml, or [tool.linkcheck] in pyproject.toml) was found: judged by the built-in profile"
+    assert f"\n{said} executorch-caller-stream; --profile default is for any program.\n" in shop.capfd.readouterr().out
 
 
 DEFINES = "int table_get(void) { return 1; }"
