@@ -42,7 +42,9 @@ def _located(unresolved: Unresolved, names: dict[str, str]) -> Unresolved:
         return unresolved
     needed = unresolved.needed
     stem = needed.partition(".so")[0] + ".so"
-    elsewhere = [os.path.join(place, needed) for place, held in names.items() if f"/{needed}/" in held]
+    met = {os.path.realpath(attempt.path) for attempt in unresolved.rejected}
+    nearby = (os.path.join(place, needed) for place, held in names.items() if f"/{needed}/" in held)
+    elsewhere = [path for path in nearby if os.path.realpath(path) not in met]
     similar = [
         os.path.join(place, name)
         for place, held in names.items()

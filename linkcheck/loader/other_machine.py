@@ -46,7 +46,7 @@ def describe_other_machine(system: System, target: Target, loader: str | None) -
         here, wanted = (str(own), str(target)) if same_name else (own.machine_name, target.machine_name)
     return (
         f"the file is for {wanted}, and this machine's default directories and ld.so.cache are for {here} "
-        f"(--root takes the root directory of a system for {wanted})"
+        f"(--root takes the root directory of a system for {wanted}, and verify --external what such a system provides)"
     )
 
 

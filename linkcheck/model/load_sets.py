@@ -68,7 +68,7 @@ class Unresolved(Value):
     directories: tuple[str, ...]
     #: Files that bear the name but could not be used, and why.
     rejected: tuple[Attempt, ...] = ()
-    #: Files of that very name in places no search path of the requester reaches (LC203).
+    #: Files of that very name near the load set that the search has not met (LC203).
     elsewhere: tuple[str, ...] = ()
     #: Files that look like another version of it, such as libnvinfer.so or libnvinfer.so.10 for libnvinfer.so.11.
     similar: tuple[str, ...] = ()

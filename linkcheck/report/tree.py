@@ -198,6 +198,6 @@ def _draw_missing(unresolved: Unresolved, lead: str, stem: str, told: set[str]) 
     if unresolved.cache_fault:
         yield f"{stem}    nor looked up in {printable(unresolved.cache_fault)}"
     for path in unresolved.elsewhere:
-        yield f"{stem}    there is {printable(path)}, which no search path reaches"
+        yield f"{stem}    there is {printable(path)}{'' if unresolved.given_up else ', which no search path reaches'}"
     for path in unresolved.similar:
         yield f"{stem}    there is {printable(path)}, of another name"

@@ -158,17 +158,15 @@ def _judge_interpreter(load_set: LoadSet, interpreter: Unresolved, settings: Set
 
 
 def _not_searched(load_set: LoadSet, settings: Settings) -> Iterator[Check]:
-    """One unknown check for each file whose libraries were not searched for where they may be."""
-    names: dict[int, list[str]] = {}
+    """An unknown check for each file whose libraries were not searched for where they may be, and each reason."""
+    names: dict[tuple[int, str], list[str]] = {}
     for unresolved in load_set.unresolved:
         if unresolved.given_up and not matches_any(unresolved.needed, settings.external):
-            beside = f" (at {unresolved.elsewhere[0]}, where no search path leads)" if unresolved.elsewhere else ""
-            names.setdefault(unresolved.module, []).append(f"{unresolved.needed}{beside}")
-    reason = next((unresolved.given_up for unresolved in load_set.unresolved if unresolved.given_up), "")
-    for index, needed in names.items():
+            beside = f" (there is one at {unresolved.elsewhere[0]})" if unresolved.elsewhere else ""
+            names.setdefault((unresolved.module, unresolved.given_up), []).append(f"{unresolved.needed}{beside}")
+    for (index, reason), needed in names.items():
         subject = load_set.modules[index].image.path
-        left = "--external names what the target machine provides"
-        yield Check(META.code, subject, Outcome.UNKNOWN, f"{listed(shorten(needed))} not found: {reason}; {left}")
+        yield Check(META.code, subject, Outcome.UNKNOWN, f"{listed(shorten(needed))} not found: {reason}")
 
 
 def _refused(load_set: LoadSet, unresolved: Unresolved) -> Finding:

@@ -52,6 +52,13 @@ def ask(show: Callable[..., tuple[int, str]]) -> Callable[..., Any]:
     return ask
 
 
+@pytest.mark.parametrize(("given_up", "where"), [("", ", which no search path reaches"), ("nobody knows", "")])
+def test_no_search_path_is_said_to_lead_nowhere_that_was_not_followed(given_up: str, where: str) -> None:
+    missing = Unresolved(0, "libz.so", (), given_up=given_up, elsewhere=("lib/libz.so",))
+    load_set = LoadSet((Module(image("main"), None, "main", FoundBy.ROOT),), (missing,))
+    assert f"there is lib/libz.so{where}\n" in render_trees([load_set], "text")
+
+
 def test_the_text_says_that_the_cache_could_not_be_used() -> None:
     missing = Unresolved(0, "libz.so", ("/lib",), cache_fault="/etc/ld.so.cache: truncated header")
     load_set = LoadSet((Module(image("main"), None, "main", FoundBy.ROOT),), (missing,))
@@ -115,6 +122,16 @@ class TestTree:
         (missing,) = ask(main)["trees"][0]["unresolved"]
         assert (missing["module"], missing["needed"]) == (str(main), "libgone.so")
         assert missing["elsewhere"] == [f"{shop.base}/libgone.so"]
+
+    def test_what_the_search_has_met_is_nowhere_else(self, shop: Workshop, ask: Callable[..., Any]) -> None:
+        library = shop.library("app/liba.so", needs=("libz.so.1",), runpath="$ORIGIN/../lib")
+        (shop.base / "lib").mkdir()
+        (shop.base / "lib" / "libz.so.1").write_text("no library")
+        (shop.base / "app" / "lib").mkdir()
+        (shop.base / "app" / "lib" / "libz.so.1").write_text("no library either")
+        ((unresolved,),) = [tree["unresolved"] for tree in ask(library)["trees"]]
+        assert [attempt["path"] for attempt in unresolved["rejected"]] == [f"{shop.base}/app/../lib/libz.so.1"]
+        assert unresolved["elsewhere"] == [f"{shop.base}/app/lib/libz.so.1"]
 
     def test_a_file_passed_over_is_shown_with_its_reason(
         self, shop: Workshop, show: Callable[..., tuple[int, str]]

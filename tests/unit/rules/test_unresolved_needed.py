@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from linkcheck.model import Attempt, Confidence, FoundBy, Outcome, Severity, Unresolved
 from linkcheck.rules.unresolved_needed import check
+from linkcheck.value import replace
 from tests.unit.rules.worlds import (
     PROFILE,
     checks,
@@ -100,6 +101,27 @@ def test_cannot_see_what_other_rules_speak_of() -> None:
             "lib/liba.so is there but cannot be loaded: wrong machine: aarch64, 64-bit, little-endian",
         ),
         ("bin/runner", Outcome.NOT_APPLICABLE, "libb.so exists where no search path reaches it (LC203)"),
+    ]
+
+
+def test_says_of_each_file_why_its_own_libraries_were_not_searched_for() -> None:
+    def missing(module: int, needed: str, given_up: str, *elsewhere: str) -> Unresolved:
+        return Unresolved(module, needed, (), given_up=given_up, elsewhere=elsewhere)
+
+    world = load_set(
+        runner(needed=("libleft.so", "liba.so", "libb.so", "libc_.so")),
+        image("lib/libc_.so", soname="libc_.so", needed=("libd.so",)),
+        unresolved=(
+            missing(0, "libleft.so", "of what is external"),
+            missing(0, "liba.so", "one", "lib/liba.so"),
+            missing(0, "libb.so", "two"),
+            missing(1, "libd.so", "two"),
+        ),
+    )
+    assert checks(check(world, replace(PROFILE, external=("libleft.so",)))) == [
+        ("bin/runner", Outcome.UNKNOWN, "liba.so (there is one at lib/liba.so) not found: one"),
+        ("bin/runner", Outcome.UNKNOWN, "libb.so not found: two"),
+        ("lib/libc_.so", Outcome.UNKNOWN, "libd.so not found: two"),
     ]
 
 
