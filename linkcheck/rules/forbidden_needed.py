@@ -59,7 +59,7 @@ from linkcheck.model import Check, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.ownership import list_imports, missing_libraries, roles_of
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import call_symbol, counted, forbidden_by, listed
+from linkcheck.rules.wording import counted, forbidden_by, listed, name_symbol
 from linkcheck.text import one_line, unique
 from linkcheck.value import Value
 
@@ -126,7 +126,7 @@ def _needs_finding(one: _Reached, name: str, role: Role) -> Finding:
 
 def _judge_imports(image: Image, role: Role, settings: Settings) -> RuleResult:
     found = {spec: list_imports(image, spec) for spec in role.forbid_import}
-    texts = [call_symbol(spec, settings) for spec, symbols in found.items() if symbols]
+    texts = [name_symbol(spec, settings) for spec, symbols in found.items() if symbols]
     names = unique(one_line(symbol.name) for symbols in found.values() for symbol in symbols)
     if not names:
         if image.symbols.unseen is not None:
@@ -134,7 +134,7 @@ def _judge_imports(image: Image, role: Role, settings: Settings) -> RuleResult:
         return Check(META.code, image.path, Outcome.PASS, "imports nothing that is forbidden")
     return META.finding(
         f"{image.path} imports {listed(texts)}, {forbidden_by(role)} "
-        f"({counted(len(names), 'import')}, the first is {call_symbol(names[0], settings)}).",
+        f"({counted(len(names), 'import')}, the first is {name_symbol(names[0], settings)}).",
         f"Take what uses it off the link line of {image.path}; the linker names it:\n"
         f"    c++ <objects> -Wl,--trace-symbol={names[0]}",
         Location(image.path, names[0]),

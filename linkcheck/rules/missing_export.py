@@ -66,17 +66,17 @@ from linkcheck.errors import UndemangledNameError
 from linkcheck.model import Check, Finding, Location, Outcome, Severity, SymbolType
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import State
-from linkcheck.policy.symbols import matching_exports, matching_imports
 from linkcheck.rules.ownership import (
     defined_symbols,
     imported_symbols,
+    list_definitions,
     list_imports,
     owner_in_question,
     owner_modules,
     roles_of,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import call_symbol, counted, demanded_by, listed, owner_libraries
+from linkcheck.rules.wording import counted, demanded_by, listed, name_symbol, owner_libraries
 from linkcheck.text import one_line
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]
             META.code, path, Outcome.PASS, f"exports {counted(len(state.symbols), 'symbol')} of the {state.name}"
         )
     elif image.symbols.unseen is not None:
-        names = ", ".join(call_symbol(spec, settings) for spec in missing)
+        names = ", ".join(name_symbol(spec, settings) for spec in missing)
         yield Check(META.code, path, Outcome.UNKNOWN, f"{names}: not found, but {image.symbols.unseen}")
     else:
         of = f"the {len(state.symbols)} symbols of the {state.name}"
@@ -162,7 +162,7 @@ def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec],
         of = f"the symbols of the {source.name} that other files import here"
         return _finding(image, source, missing, f"{_count(missing, wanted)} of {of}", settings)
     texts = [spec.text for spec in missing]
-    names = listed([call_symbol(spec, settings) for spec in missing], "or")
+    names = listed([name_symbol(spec, settings) for spec in missing], "or")
     return META.finding(
         f"{image.path} does not export {names}, {demanded_by(source)}, so no other file can use them.",
         "Export the symbols with default visibility: look for -fvisibility=hidden, --exclude-libs, version scripts.",
@@ -179,7 +179,7 @@ def _bindable_exports(image: Image, spec: SymbolSpec) -> tuple[Symbol, ...]:
 
 def _usable_exports(image: Image, spec: SymbolSpec) -> tuple[Symbol, ...]:
     """The definitions that are what the policy's text means: a name with parameters is a function's."""
-    found = matching_exports(image.symbols, spec)
+    found = list_definitions(image, spec)
     return tuple(s for s in found if s.type not in _DATA) if "(" in spec.text else found
 
 
@@ -216,7 +216,7 @@ def _count(missing: Sequence[SymbolSpec], wanted: Sequence[SymbolSpec]) -> str:
 
 def _finding(image: Image, state: State, missing: list[SymbolSpec], exported: str, settings: Settings) -> Finding:
     path = image.path
-    reasons = {call_symbol(spec, settings): _why(image, spec) for spec in missing}
+    reasons = {name_symbol(spec, settings): _why(image, spec) for spec in missing}
     owners = [needed for needed in image.needed if matches_any(needed, state.owner)]
     absent = "; ".join(f"{text} ({why})" if why else text for text, why in reasons.items())
     message = (
@@ -242,9 +242,9 @@ def _finding(image: Image, state: State, missing: list[SymbolSpec], exported: st
 
 def _why(image: Image, spec: SymbolSpec) -> str:
     """What the file holds in place of the export; empty when nothing is seen of it."""
-    if matching_imports(image.symbols, spec):
+    if list_imports(image, spec):
         return "imported, not defined"
-    exports = matching_exports(image.symbols, spec)
+    exports = list_definitions(image, spec)
     if exports and not _usable_exports(image, spec):
         return "it is data, not a function"
     for symbol in exports:

@@ -60,10 +60,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Finding, Location, Outcome, Severity
-from linkcheck.policy.symbols import matching_exports
 from linkcheck.rules.ownership import (
     defined_symbols,
     is_owner,
+    list_definitions,
     list_imports,
     owner_modules,
     private_symbols,
@@ -72,7 +72,7 @@ from linkcheck.rules.ownership import (
     state_of,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import call_symbol, consequence, counted, demanded_by, link_remedy, listed, owner_text
+from linkcheck.rules.wording import consequence, counted, demanded_by, link_remedy, listed, name_symbol, owner_text
 from linkcheck.text import one_line
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _finding(
 ) -> Finding:
     image = module.image
     state = state_of(missing[0], settings)
-    what = call_symbol(missing[0], settings)
+    what = name_symbol(missing[0], settings)
     if len(missing) > 1:
         what += f" and {counted(len(missing) - 1, 'more symbol')}"
     owner = f" from {owner_text(state)}" if state else ""
@@ -159,7 +159,7 @@ def _what_it_imports(
     image: Image, missing: tuple[SymbolSpec, ...], wanted: tuple[SymbolSpec, ...], settings: Settings
 ) -> str:
     if len(missing) < len(wanted):
-        present = [call_symbol(spec, settings) for spec in wanted if spec not in missing]
+        present = [name_symbol(spec, settings) for spec in wanted if spec not in missing]
         return f"it imports {len(present)} of {len(wanted)}: {listed(present)}"
     return f"it has {counted(image.symbols.count_imports(), 'other import')}"
 
@@ -171,9 +171,7 @@ def _unexported_by_owner(missing: tuple[SymbolSpec, ...], state: State | None, l
     """
     owners = [load_set.modules[index].image for index in owner_modules(state, load_set)] if state else []
     if not owners or any(
-        owner.symbols.unseen is not None or matching_exports(owner.symbols, spec)
-        for owner in owners
-        for spec in missing
+        owner.symbols.unseen is not None or list_definitions(owner, spec) for owner in owners for spec in missing
     ):
         return ""
     from difflib import get_close_matches  # wanted only for a message; importing it takes 2 ms
@@ -189,9 +187,9 @@ def _where_the_copy_is(module: Module, state: State | None, settings: Settings, 
     if state is None:
         return "Without the import nothing binds it to the definition in another file."
     if defined := defined_symbols(module.image, state):
-        return f"It defines {call_symbol(defined[0], settings)} itself, so it has its own copy of the {state.name}."
+        return f"It defines {name_symbol(defined[0], settings)} itself, so it has its own copy of the {state.name}."
     if private := private_symbols(module, state):
-        return f"Its .symtab defines {call_symbol(private[0], settings)}, so it has a hidden copy of the {state.name}."
+        return f"Its .symtab defines {name_symbol(private[0], settings)}, so it has a hidden copy of the {state.name}."
     if partly:
         return f"So it uses only a part of the {state.name}, or has a hidden copy of the rest."
     return f"So it has a hidden copy of the {state.name}, or does not use the {state.name} at all."

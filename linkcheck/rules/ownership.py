@@ -16,7 +16,7 @@ from linkcheck.text import unique
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from linkcheck.loader.state import Judgement
     from linkcheck.model import Image, LoadSet, Module, Symbol, Unresolved
@@ -56,26 +56,30 @@ def owner_modules(state: State, load_set: LoadSet) -> tuple[int, ...]:
     return tuple(i for i, m in enumerate(load_set.modules) if is_owner(m.image, state, load_set))
 
 
-def list_definitions(image: Image, spec: SymbolSpec) -> tuple[Symbol, ...]:
-    """What `image` defines of `spec` for others to bind to.
+def _list_copies(image: Image, defined: Sequence[str]) -> tuple[str, ...]:
+    """Those of the `defined` symbols of `image` that are no definitions, whatever its table shows, but imports.
 
     A program that uses a library's object by its address makes room for a copy of it (R_*_COPY), which everybody uses
-    then. Its table shows a definition; it is an import all the same.
+    then.
     """
+    return image.symbols.copied(defined) if image.is_executable and defined else ()
+
+
+def list_definitions(image: Image, spec: SymbolSpec) -> tuple[Symbol, ...]:
+    """What `image` defines of `spec` for others to bind to; a program's copy of an object is no definition."""
     found = matching_exports(image.symbols, spec)
-    if not found or not image.is_executable:
-        return found
-    copied = image.symbols.copied([symbol.name for symbol in found])
-    return tuple(symbol for symbol in found if symbol.name not in copied)
+    copies = _list_copies(image, [symbol.name for symbol in found])
+    return tuple(symbol for symbol in found if symbol.name not in copies) if copies else found
 
 
 def list_imports(image: Image, spec: SymbolSpec) -> tuple[Symbol, ...]:
     """What `image` imports of `spec`, a program's copies of objects (R_*_COPY) included."""
     found = matching_imports(image.symbols, spec)
-    if not image.is_executable or not (exported := matching_exports(image.symbols, spec)):
+    if not image.is_executable:
         return found
-    copied = image.symbols.copied([symbol.name for symbol in exported])
-    return (*found, *(symbol for symbol in exported if symbol.name in copied))
+    exported = matching_exports(image.symbols, spec)
+    copies = _list_copies(image, [symbol.name for symbol in exported])
+    return (*found, *(symbol for symbol in exported if symbol.name in copies))
 
 
 @keep_answers
@@ -197,17 +201,14 @@ def _answers_about(load_set: LoadSet, settings: Settings) -> _Answers:
 
 
 def definers(load_set: LoadSet, names: Iterable[str]) -> tuple[int, ...]:
-    """Indices of the modules that define one of `names` for others to bind to.
-
-    A program's room for a copy of a library's object (R_*_COPY) is no definition.
-    """
+    """Indices of the modules that define one of `names` for others to bind to; a program's copies do not count."""
     wanted = tuple(names)
     return tuple(index for index, module in enumerate(load_set.modules) if _defines_any(module.image, wanted))
 
 
 def _defines_any(image: Image, names: tuple[str, ...]) -> bool:
     defined = [name for name in names if image.symbols.exported(name)]
-    return bool(defined) and not (image.is_executable and len(image.symbols.copied(defined)) == len(defined))
+    return len(defined) > len(_list_copies(image, defined))
 
 
 def state_of(spec: SymbolSpec, settings: Settings) -> State | None:

@@ -93,7 +93,7 @@ from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Sever
 from linkcheck.rules.kept import memory_of_run
 from linkcheck.rules.ownership import missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import MOST_IN_EVIDENCE, call_any_symbol, chain_text, counted, judged_otherwise, listed
+from linkcheck.rules.wording import MOST_IN_EVIDENCE, chain_text, counted, judged_otherwise, listed, name_any_symbol
 from linkcheck.text import one_line, unique
 
 if TYPE_CHECKING:
@@ -269,13 +269,13 @@ class _Judge:
 
     def _name(self, demands: Sequence[Demand]) -> str:
         """The first of the symbols, and how many more there are; those of the policy as other rules call them."""
-        texts = [self._call(demand) for demand in demands[:_MOST_NAMED]]
+        texts = [self._name_one(demand) for demand in demands[:_MOST_NAMED]]
         more = len(demands) - len(texts)
         return listed(texts) if not more else f"{', '.join(texts)} and {counted(more, 'more symbol')}"
 
-    def _call(self, demand: Demand) -> str:
+    def _name_one(self, demand: Demand) -> str:
         name, version, _ = demand
-        called = call_any_symbol(name, self.settings)
+        called = name_any_symbol(name, self.settings)
         return called if version is None else f"{called}@{one_line(version)}"
 
 

@@ -109,7 +109,7 @@ def counted(count: int, noun: str, nouns: str = "") -> str:
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
 
-def call_symbol(symbol: SymbolSpec | str, settings: Settings) -> str:
+def name_symbol(symbol: SymbolSpec | str, settings: Settings) -> str:
     """What messages call a symbol of the policy, everywhere: a mangled name by its C++ name, as far as there is one.
 
     Commands, evidence and places have the name of the symbol table, for programs that look it up.
@@ -117,8 +117,8 @@ def call_symbol(symbol: SymbolSpec | str, settings: Settings) -> str:
     return one_line(display(symbol, settings.mangled_names))
 
 
-def call_any_symbol(name: str, settings: Settings) -> str:
-    """What messages call any symbol: one of the policy as `call_symbol`, every other as the symbol table does."""
+def name_any_symbol(name: str, settings: Settings) -> str:
+    """What messages call any symbol: one of the policy as `name_symbol`, every other as the symbol table does."""
     specs = [spec for state in settings.states for spec in state.symbols]
     for role in settings.roles:
         specs += (*role.import_, *role.export, *role.forbid_import, *role.forbid_export)
@@ -126,12 +126,12 @@ def call_any_symbol(name: str, settings: Settings) -> str:
         is_known = any(matches_name(spec, name) for spec in specs)
     except UndemangledNameError:
         is_known = False
-    return call_symbol(name, settings) if is_known else one_line(name)
+    return name_symbol(name, settings) if is_known else one_line(name)
 
 
 def shown(names: Sequence[str], settings: Settings) -> str:
     """The first of the symbols `names` as people write it, and how many more there are."""
-    texts = unique(call_symbol(name, settings) for name in names)
+    texts = unique(name_symbol(name, settings) for name in names)
     return texts[0] if len(texts) == 1 else f"{texts[0]} and {counted(len(texts) - 1, 'more symbol')}"
 
 
@@ -172,10 +172,14 @@ def forbidden_by(role: Role) -> str:
 
 
 def with_article(noun: str) -> str:
-    """`a runner`, `an app`, `a user`."""
+    """`a runner`, `an app`, `a user`, `an uninstaller`."""
     word = noun.lower()
-    has_vowel = word[:1] in tuple("aeiou") and not word.startswith(("use", "usu", "uni", "eu"))
-    return f"{'an' if has_vowel else 'a'} {noun}"
+    return f"{'an' if word.startswith(_VOWELS) and not word.startswith(_LIKE_YOU) else 'a'} {noun}"
+
+
+_VOWELS = tuple("aeiou")
+#: Beginnings of words that sound as "you" does.
+_LIKE_YOU = ("eu", "unic", "unif", "unio", "uniq", "unit", "univ", "unix", "usa", "usb", "use", "usu", "util")
 
 
 def judged_otherwise(load_set: LoadSet) -> str:

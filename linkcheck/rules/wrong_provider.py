@@ -190,9 +190,13 @@ def _list_wrong(index: int, judgement: Judgement, state: State, load_set: LoadSe
 
 
 def _is_owned(binding: Binding, state: State, load_set: LoadSet) -> bool:
-    # What the program holds as a copy of the owner's object (R_*_COPY) is the owner's object.
-    provider = binding.provider if binding.copy_of is None else binding.copy_of
-    return provider is not None and is_owner(load_set.modules[provider].image, state, load_set)
+    source = _source(binding)
+    return source is not None and is_owner(load_set.modules[source].image, state, load_set)
+
+
+def _source(binding: Binding) -> int | None:
+    """The module whose definition is used: what the program holds as a copy of an object (R_*_COPY) is that object."""
+    return binding.provider if binding.copy_of is None else binding.copy_of
 
 
 def _must_import(index: int, state: State, load_set: LoadSet, settings: Settings) -> bool:
@@ -204,7 +208,7 @@ def _must_import(index: int, state: State, load_set: LoadSet, settings: Settings
 def _finding(load_set: LoadSet, state: State, settings: Settings, wrong: list[Binding]) -> Finding:
     path = load_set.modules[wrong[0].module].image.path
     symbols = unique(b.symbol for b in wrong)
-    providers = dict.fromkeys(b.provider for b in wrong if b.provider is not None)
+    providers = dict.fromkeys(source for b in wrong if (source := _source(b)) is not None)
     chains = "".join(f"\n    {chain_text(load_set, index)}" for index in providers)
     user = f"{path}{loaded_text(load_set, wrong[0].module)}"
     return META.finding(

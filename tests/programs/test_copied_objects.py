@@ -107,6 +107,30 @@ def test_it_has_its_own_where_the_owner_keeps_to_itself(yard: Yard) -> None:
     assert yard.verify(program, "--policy", yard.policy(IMPORT)).codes == {"LC401"}
 
 
+def test_the_wrong_provider_is_the_file_that_it_is_copied_from(yard: Yard, owner: Path) -> None:
+    """Also where that file keeps its own object beside the copy, and the program holds what everybody else uses."""
+    other = yard.library("libother.so", "int s_value = 3; int other(void) { return s_value; }", "-Wl,-Bsymbolic")
+    source = PROGRAM.replace("s_get", "other")
+    program = yard.program("program", source, "-fno-pic", "-no-pie", "-Wl,--no-as-needed", "-lother", *LINKS)
+    assert copies(program)
+    assert yard.run(program).output == "9 3"
+    verdict = yard.verify(program, "--policy", yard.policy(IMPORT))
+    (finding,) = (finding for finding in verdict.errors if finding["code"] == "LC303")
+    assert finding["evidence"]["providers"] == [str(other)]
+    assert f"{program} -> {other}" in finding["message"]
+
+
+def test_it_is_no_export_for_what_demands_one(yard: Yard, owner: Path) -> None:
+    demands = yard.policy(POLICY + 'export = ["s_value"]\n')
+    program = yard.program("program", PROGRAM, "-fno-pic", "-no-pie", *LINKS)
+    assert [finding["primary"]["path"] for finding in yard.verify(program, "--policy", demands).errors] == [
+        str(program)
+    ]
+    own = PROGRAM.replace("extern int s_value;", "int s_value;")
+    program = yard.program("program", own, "-fno-pic", "-no-pie", "-rdynamic", *LINKS)
+    assert "LC306" not in yard.verify(program, "--policy", demands).codes
+
+
 def test_it_has_its_own_when_it_defines_one(yard: Yard, owner: Path) -> None:
     own = PROGRAM.replace("extern int s_value;", "int s_value;")
     program = yard.program("program", own, "-fno-pic", "-no-pie", "-rdynamic", *LINKS)

@@ -14,7 +14,13 @@ from linkcheck.rules.wording import with_article
         ("app", "an app"),
         ("user", "a user"),
         ("unit", "a unit"),
+        ("utility", "a utility"),
+        ("union", "a union"),
+        ("European", "a European"),
         ("umbrella", "an umbrella"),
+        ("uninstaller", "an uninstaller"),
+        ("unidentified file", "an unidentified file"),
+        ("usher", "an usher"),
         ("Engine", "an Engine"),
     ],
 )
