@@ -6,7 +6,7 @@ defined takes a thousand questions, so here tables are read whole where they are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from linkcheck.elf.entry import find_imports, is_bindable
 from linkcheck.elf.hashes import compute_gnu_hash
@@ -17,6 +17,8 @@ from linkcheck.elf.limits import (
     MAX_INDEXED_IMPORT_BYTES,
     MAX_INDEXED_IMPORTS,
     MAX_RESIDENT_TABLE,
+    MAX_TABLE_KEPT,
+    MAX_TABLES_KEPT,
 )
 from linkcheck.elf.strings import decode_name
 from linkcheck.model import SymbolBinding
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
 _BYTES_FOR_A_NAME = 1 << 16
 #: So does reading the entry and the name of one symbol by themselves.
 BYTES_FOR_A_SYMBOL = 1 << 14
-#: Bytes of a hash table that is kept.
-_LARGEST_KEPT_TABLE = 1 << 20
 #: Steps along a chain that most names stay far below.
 _USUAL_CHAIN_LENGTH = 64
 #: Name -> its bytes with a NUL, and its hash; the names that one file imports are looked for in many.
@@ -126,7 +126,10 @@ def _read_records(file: BoundedFile, span: Span, size: int, indices: Sequence[in
 class Offers:
     """What one file defines of many names, asked for one set of names after the other."""
 
-    __slots__ = ("_asked", "_columns", "_entries")
+    __slots__ = ("_asked", "_columns", "_entries", "_kept")
+
+    #: Bytes of all hash tables that are kept at the moment.
+    all_kept: ClassVar[int] = 0
 
     def __init__(self, entries: SymbolEntries) -> None:
         """Read nothing yet."""
@@ -134,6 +137,16 @@ class Offers:
         self._asked = False
         #: The hash table, kept from the second question on: what many programs load is asked for each of them.
         self._columns: HashColumns | None = None
+        self._kept = 0
+
+    def __del__(self) -> None:
+        """Make room for the tables of other files."""
+        type(self).all_kept -= self._kept
+
+    def _keep(self, columns: HashColumns, size: int) -> None:
+        if size <= min(MAX_TABLE_KEPT, MAX_TABLES_KEPT - Offers.all_kept):
+            self._columns, self._kept = columns, size
+            Offers.all_kept += size
 
     def find(
         self, file: BoundedFile, tables: Tables, gnu: GnuHash, names: Collection[str]
@@ -152,8 +165,8 @@ class Offers:
         if self._columns is None and hash_size > len(names) * _BYTES_FOR_A_NAME:
             return None
         columns = self._columns or gnu.load(file, hash_size)
-        if self._asked and hash_size <= _LARGEST_KEPT_TABLE:
-            self._columns = columns
+        if self._asked and self._columns is None:
+            self._keep(columns, hash_size)
         self._asked = True
         alike = _find_alike(file, gnu, columns, count, names)
         whole = count * size + strings.size <= len(alike) * BYTES_FOR_A_SYMBOL

@@ -88,10 +88,12 @@ MAX_NAME_PLACES = 1 << 18
 #: Bytes of the dynamic string table, which is searched for names. Bounds dynamic.py.
 MAX_STRING_TABLE = 256 << 20
 
-#: Bytes of a symbol table, and of a hash table, that are read at once to look up many names, and names whose hashes are
-#: kept. Bounds batch.py.
+#: Bytes of a symbol table, and of a hash table, that are read at once to look up many names; names whose hashes are
+#: kept; and bytes of the hash tables that are kept, of one file and of all files together. Bounds batch.py.
 MAX_RESIDENT_TABLE = 8 << 20
 MAX_HASHES_KEPT = 1 << 14
+MAX_TABLE_KEPT = 1 << 20
+MAX_TABLES_KEPT = 64 << 20
 
 #: Bytes of relocations read for the largest symbol index they name, and of those looked at for what refers to a symbol.
 #: Bounds count.py, direct_data.py and relocations.py.

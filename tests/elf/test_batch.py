@@ -52,6 +52,24 @@ def test_many_names_are_found_as_one_by_one(
     }
 
 
+def test_the_hash_tables_of_all_files_together_are_kept_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = FILES[0]
+    names = [symbol.name for symbol in read_image(path).symbols.exports()][:50]
+    kept = []
+    images = [read_image(path) for _ in range(3)]
+    before = batch.Offers.all_kept
+    for image in images:
+        answers = [image.symbols.offers(names) for _ in range(3)]
+        assert answers[0] == answers[1] == answers[2]
+        assert len(answers[0]) == len(set(names))
+        kept.append(batch.Offers.all_kept)
+        monkeypatch.setattr(batch, "MAX_TABLES_KEPT", before + 2 * (kept[0] - before))
+    assert before < kept[0] < kept[1] == kept[2]
+    images.clear()
+    del image
+    assert batch.Offers.all_kept == before
+
+
 @pytest.mark.parametrize("path", FILES)
 def test_demands_are_the_imports_that_are_not_weak(path: str) -> None:
     table = read_image(path).symbols

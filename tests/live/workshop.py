@@ -70,7 +70,7 @@ int main(int count, char **words) {
             continue;
         }
         if (words[i][0] == 'p') {
-            personality(READ_IMPLIES_EXEC);
+            if (personality(READ_IMPLIES_EXEC) == -1) printf("error personality\\n");
             continue;
         }
         if (words[i][0] == 'e' || words[i][0] == 'w') {
