@@ -38,6 +38,8 @@ ASKS_THE_SAME = frozenset({"verify", "scan", "live"})
 LONGEST_PASS_LIST = 20
 #: Lines of a list in a message that are not shown twice; a reference takes one.
 SHORTEST_LIST = 2
+#: Characters of a reason that is not shown twice.
+SHORTEST_REASON = 100
 
 #: ECMA-48 "select graphic rendition" parameters.
 _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN = "1", "2", "1;31", "1;32", "1;33", "1;36"
@@ -60,11 +62,12 @@ def render_text(report: Report, rules: Sequence[DescribedRule] = (), *, color: b
         told = describe_finding(reported, fixed_as=repeated, listed_by=listed_by)
         lines += [f"  {_paint_label(line, color)}" for line in told]
         lines.append("")
+    told_by: dict[str, str] = {}
     shown = report.unanswered if report.unknown else report.unanswered[:LONGEST_PASS_LIST]
     for check in shown:
         word = _paint(check.outcome.value.replace("-", " "), _YELLOW, color)
-        lines.append(f"{word} {name_rule(check.code, names)}: {printable(check.subject)}")
-        lines += [f"  {describe_unknown(check)}", ""]
+        what = f"{name_rule(check.code, names)}: {printable(check.subject)}"
+        lines += [f"{word} {what}", f"  {_shorten_reason(describe_unknown(check), told_by, what)}", ""]
     if len(shown) < len(report.unanswered):
         lines += [f"… and {len(report.unanswered) - len(shown)} more, all of them in --format json", ""]
     if report.outcome is ReportOutcome.PASS:
@@ -124,6 +127,18 @@ def _shorten_lists(message: list[str], listed_by: dict[tuple[str, ...], str], fi
         owner = f"{name_finding(finding)}: {name_place(finding.primary)}"
         earlier = listed_by.setdefault(lines, owner)
         yield from lines if earlier is owner else (f"{CODE_INDENT}the same as for {earlier} above",)
+
+
+def _shorten_reason(reason: str, told_by: dict[str, str], what: str) -> str:
+    """`reason` without what an earlier check has told already; `told_by` remembers what each one told.
+
+    Of a directory of files for another machine every file has the same long one, after the names of what it misses.
+    """
+    head, colon, tail = reason.partition(": ")
+    for told, before in ((tail, head + colon), (reason, "")):
+        if len(told) >= SHORTEST_REASON and (earlier := told_by.setdefault(told, what)) is not what:
+            return f"{before}the same as for {earlier} above"
+    return reason
 
 
 def _describe_remedy(lines: list[str]) -> Iterator[str]:

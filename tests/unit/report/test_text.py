@@ -135,6 +135,27 @@ def test_one_cure_for_several_findings_is_said_once() -> None:
     assert "  Fix: as for LC301 missing-import above\n" in text
 
 
+def test_a_long_reason_of_several_checks_is_shown_once() -> None:
+    """Every file for another machine misses other libraries, all of them for one reason."""
+    why = "the file is for another machine, " + "and so on " * 10
+    checks = [
+        Check("LC202", "liba.so", Outcome.UNKNOWN, f"libm.so.6 not found: {why}"),
+        Check("LC203", "liba.so", Outcome.UNKNOWN, why),
+        Check("LC202", "libb.so", Outcome.UNKNOWN, f"libc.so.6 not found: {why}"),
+        Check("LC304", "libb.so", Outcome.UNKNOWN, "not seen: short"),
+        Check("LC304", "libc.so", Outcome.UNKNOWN, "not seen: short"),
+    ]
+    lines = render_text(report_of(checks=tuple(checks))).splitlines()
+    above = "the same as for LC202: liba.so above"
+    assert [line.strip() for line in lines if line.startswith("  ")] == [
+        f"libm.so.6 not found: {why}".strip(),
+        above,
+        f"libc.so.6 not found: {above}",
+        "not seen: short",
+        "not seen: short",
+    ]
+
+
 def test_a_list_of_several_findings_is_shown_once() -> None:
     """Every missing library of a process was searched for in the same directories."""
 
