@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def find_program_of(library: Image, load_sets: Iterable[LoadSet], settings: Settings) -> str:
     """The path of the first program among `load_sets` that loads `library` and finds all that it needs, or "".
 
-    It has to load it from where it lies: a link in another directory has another $ORIGIN. What the target machine
-    provides (`external`) counts as found, for the program's interpreter, too. A Python extension module is opened by
-    an interpreter all the same, whoever loads it besides.
+    It has to load it from where it lies, or through a link: a file in another directory has another $ORIGIN. What the
+    target machine provides (`external`) counts as found, for the program's interpreter, too. A Python extension module
+    is opened by an interpreter all the same, whoever loads it besides.
     """
     if is_extension_module(library):
         return ""
@@ -34,7 +34,7 @@ def find_program_of(library: Image, load_sets: Iterable[LoadSet], settings: Sett
         if (
             load_set.root.is_executable
             and _can_start(load_set, settings.external)
-            and any(origins.place(image) == place for image in _list_whole_images(load_set, settings))
+            and any(place in origins.list_places(image) for image in _list_whole_images(load_set, settings))
         ):
             return load_set.root.path
     return ""

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
 
 class Origins:
-    """The places of images. Another name in the same directory is the same place; a link in another one is not."""
+    """The places of images. A hard link in another directory is at another place. A symbolic link has two: its own, and
+    that of the file, which may be a mere store that nobody opens it from.
+    """
 
     def __init__(self) -> None:
         """Nothing is known yet."""
         self._directories: dict[str, str] = {}
+        self._targets: dict[str, str] = {}
         self._loaded: set[Place] = set()
         self._seen = 0
 
@@ -32,9 +35,16 @@ class Origins:
             real = self._directories[directory] = os.path.realpath(directory)
         return image.device, image.inode, real
 
+    def list_places(self, image: Image) -> tuple[Place, Place]:
+        """Where `image` lies, as its path says, and where the file is to which that path leads."""
+        target = self._targets.get(image.path)
+        if target is None:
+            target = self._targets[image.path] = os.path.dirname(os.path.realpath(image.path))
+        return self.place(image), (image.device, image.inode, target)
+
     def holds(self, image: Image, load_sets: Sequence[LoadSet]) -> bool:
         """Whether one of `load_sets`, which begin with those of the last question, loads `image` from its place."""
         for load_set in load_sets[self._seen :]:
-            self._loaded.update(self.place(module.image) for module in load_set.modules)
+            self._loaded.update(place for module in load_set.modules for place in self.list_places(module.image))
         self._seen = len(load_sets)
         return self.place(image) in self._loaded

@@ -171,3 +171,14 @@ def test_an_interpreter_opens_an_extension_module_all_the_same(
     assert not finds_all(shop, module)
     verdict = judge(capfd, *inputs, "--dlopen", module)
     assert {f["code"] for f in verdict.about(module)} & {"LC202", "LC203"}
+
+
+def test_what_is_loaded_through_a_link_is_judged_there(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    """As in a tree of links over a store: nobody opens the file by the name that it has in the store."""
+    (shop.base / "store").mkdir()
+    (shop.base / "private/libcore.so").unlink()
+    shop.library("store/libcore.so", soname="libcore.so", needs=("libshared.so",), runpath="$ORIGIN", source=USES)
+    (shop.base / "private/libcore.so").symlink_to("../store/libcore.so")
+    make_program(shop, "libcore.so")
+    assert [finds_all(shop, path) for path in ("bin/main", "store/libcore.so")] == [True, False]
+    assert (judge(capfd, ".").status, judge(capfd, "store").codes) == (0, {"LC202"})
