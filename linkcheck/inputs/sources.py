@@ -125,9 +125,10 @@ def _unpack(archives: dict[str, ArchiveKind], inputs: Inputs) -> dict[str, Listi
     """The files of each archive; one that cannot be unpacked is an error, and the others go on."""
     if not archives:
         return {}
-    from linkcheck.inputs.spool import Spool
+    from linkcheck.inputs.spool import Spool, hold_signals
 
-    inputs.spool = Spool(_USUAL_RATIO * sum(os.path.getsize(path) for path in archives))
+    with hold_signals():
+        inputs.spool = Spool(_USUAL_RATIO * sum(os.path.getsize(path) for path in archives))
     unpacker = _Unpacker(inputs.spool, archives)
     found = {}
     for path, kind in archives.items():

@@ -10,16 +10,20 @@ import errno
 import fcntl
 import os
 import shutil
+import signal
 import tempfile
-import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from linkcheck.errors import ArchiveError
 from linkcheck.inputs.member_name import relative_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
+    from types import FrameType
+    from typing import Any
+
+    _Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers
 
 _PREFIX = "linkcheck-spool-"
 #: A memory file system, if the system has one (man 7 shm_overview).
@@ -27,21 +31,40 @@ _IN_MEMORY = "/dev/shm"  # noqa: S108 - everything goes into a directory that mk
 #: Directories above each tree with nothing else in them, so that `$ORIGIN/../../..` of a member meets no file of this
 #: machine: what is above an archive is not known.
 _EMPTY_LEVELS = "/".join(["up"] * 12)
-#: A spool of that age, in seconds, that nobody locks is what a killed process left.
-_STALE_AFTER = 60
+#: How others ask a process to end.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def hold_signals() -> Iterator[None]:
+    """Put off what asks this process to end until the block is done."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Spool:
-    """A temporary directory with one tree for each group of archives; a context manager that removes all of it."""
+    """A temporary directory with one tree for each group of archives; a context manager that removes all of it.
+
+    It is gone after a signal, too, that ends the process and can be caught.
+    """
 
     def __init__(self, expected_size: int = 0) -> None:
-        """Make the directory; `expected_size` is how many bytes may come."""
+        """Make the directory; `expected_size` is how many bytes may come.
+
+        Whoever must not lose it to Ctrl-C before it is kept in a variable makes it under `hold_signals`.
+        """
         parent = _choose_parent(expected_size)
-        _remove_stale(parent)
-        self.path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-        self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        for place in dict.fromkeys((parent, _IN_MEMORY, tempfile.gettempdir())):
+            _remove_stale(place)
+        self.path, self._lock = _make_locked(parent)
         self.trees: list[Tree] = []
+        #: What Python makes of the signals of which this object makes more.
+        self._usual: dict[int, _Handler] = {
+            number: usual for number in _ENDING if (usual := self._catch(number)) is not None
+        }
 
     def __enter__(self) -> Spool:
         return self
@@ -51,10 +74,31 @@ class Spool:
 
     def close(self) -> None:
         """Remove everything; a second call does nothing."""
-        if self._lock >= 0:
-            shutil.rmtree(self.path, ignore_errors=True)
-            os.close(self._lock)
-            self._lock = -1
+        with hold_signals():
+            if self._lock >= 0:
+                shutil.rmtree(self.path, ignore_errors=True)
+                os.close(self._lock)
+                self._lock = -1
+            for number, usual in self._usual.items():
+                if signal.getsignal(number) == self._end:
+                    with suppress(ValueError):  # another thread than the one that made it
+                        signal.signal(number, usual)
+
+    def _catch(self, number: signal.Signals) -> _Handler | None:
+        """Remove everything before signal `number` ends the process, unless somebody else minds that signal."""
+        usual = signal.getsignal(number)
+        if usual is not signal.SIG_DFL and usual is not signal.default_int_handler:
+            return None
+        try:
+            signal.signal(number, self._end)
+        except ValueError:  # only the main thread may (signal.signal); then the next run removes what is left
+            return None
+        return usual
+
+    def _end(self, number: int, _: FrameType | None) -> None:
+        self.close()
+        signal.signal(number, self._usual[number])
+        os.kill(os.getpid(), number)
 
     def add_tree(self, label: str) -> Tree:
         """A new empty tree; `label` is how paths in it are shown that are no member's."""
@@ -70,6 +114,8 @@ class Spool:
         for tree in self.trees:
             if (shown := tree.show(path)) is not None:
                 return shown
+        if self.trees and (path == self.path or path.startswith(f"{self.path}/")):
+            return f"{self.trees[0].label}/{os.path.relpath(path, self.trees[0].root)}"  # above all: its name is random
         return path
 
     def find(self, shown: str) -> str | None:
@@ -242,14 +288,34 @@ def _available_memory() -> int:
     return 0
 
 
-def _remove_stale(parent: str) -> None:
-    """Remove the spools of processes that were killed: in memory they would stay until the machine stops."""
-    for entry in os.scandir(parent):
-        if not entry.name.startswith(_PREFIX):
+def _make_locked(parent: str) -> tuple[str, int]:
+    """A new directory in `parent`, and the descriptor that locks it.
+
+    Another process may take it for a stale one, and remove it, before it is locked; then it has no name any more.
+    """
+    while True:
+        path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
             continue
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.isdir(path):
+            return path, lock
+        os.close(lock)
+
+
+def _remove_stale(parent: str) -> None:
+    """Remove the spools that nobody locks, of processes that were killed: in memory they would stay until the machine
+    stops.
+    """
+    try:
+        entries = [entry for entry in os.scandir(parent) if entry.name.startswith(_PREFIX)]
+    except OSError:
+        return
+    for entry in entries:
         with suppress(OSError):
-            status = entry.stat(follow_symlinks=False)
-            if status.st_uid != os.getuid() or time.time() - status.st_mtime < _STALE_AFTER:
+            if entry.stat(follow_symlinks=False).st_uid != os.getuid():
                 continue
             descriptor = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:

@@ -7,11 +7,11 @@ import io
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -313,23 +313,72 @@ def test_large_archives_go_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_only_what_a_killed_process_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool_module, "_choose_parent", lambda _: str(tmp_path))
-    killed, living, young, other = (tmp_path / f"{spool_module._PREFIX}{n}" for n in ("k", "l", "y", "o"))
-    for directory in (killed, living, young):
+    killed, living, other = (tmp_path / f"{spool_module._PREFIX}{n}" for n in ("k", "l", "o"))
+    for directory in (killed, living):
         (directory / "deep").mkdir(parents=True)
     other.write_text("a file")
-    past = time.time() - 3600
-    for path in (killed, living, other):
-        os.utime(path, (past, past))
     lock = os.open(living, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with spool_module.Spool() as spool:
-            assert {p.name for p in tmp_path.iterdir()} == {
-                *(p.name for p in (living, young, other)),
-                os.path.basename(spool.path),
-            }
+            assert {p.name for p in tmp_path.iterdir()} == {living.name, other.name, os.path.basename(spool.path)}
     finally:
         os.close(lock)
+
+
+def test_what_another_process_takes_for_left_over_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between making the directory and locking it nobody can tell it from what a killed process left."""
+    monkeypatch.setattr(spool_module, "_choose_parent", lambda _: str(tmp_path))
+    make, made = tempfile.mkdtemp, []
+
+    def make_and_lose(**arguments: str) -> str:
+        made.append(make(**arguments))
+        if len(made) == 1:
+            spool_module._remove_stale(str(tmp_path))
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make_and_lose)
+    with spool_module.Spool() as spool:
+        assert [os.path.isdir(path) for path in made] == [False, True]
+        spool_module._remove_stale(str(tmp_path))
+        assert os.path.isdir(spool.path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("moment", ["judging", "removing"])
+def test_a_signal_leaves_nothing_and_ends_the_process(tmp_path: Path, number: signal.Signals, moment: str) -> None:
+    program = (
+        "import os, shutil, sys\n"
+        "from linkcheck.inputs.sources import open_inputs\n"
+        "archive, number, moment = sys.argv[1], int(sys.argv[2]), sys.argv[3]\n"
+        "remove = shutil.rmtree\n"
+        "def remove_interrupted(path, **options):\n"
+        "    os.kill(os.getpid(), number)\n"
+        "    remove(path, **options)\n"
+        "with open_inputs([archive]) as inputs:\n"
+        "    print(inputs.spool.path, os.path.isdir(inputs.spool.path), flush=True)\n"
+        "    if moment == 'judging':\n"
+        "        os.kill(os.getpid(), number)\n"
+        "    shutil.rmtree = remove_interrupted\n"
+        "print('goes on')\n"
+    )
+    archive = make_zip(tmp_path / "a.zip", [("a.so", ELF)])
+    command = [sys.executable, "-c", program, str(archive), str(int(number)), moment]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    path, there = ended.stdout.split()
+    assert (there, ended.returncode) == ("True", -number)
+    assert not os.path.exists(path)
+
+
+def test_signals_mean_afterwards_what_they_meant_before(tmp_path: Path) -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    with open_inputs([str(make_zip(tmp_path / "a.zip", [("a.so", ELF)]))]):
+        assert [signal.getsignal(number) for number in numbers] != before
+    assert [signal.getsignal(number) for number in numbers] == before
 
 
 def test_nothing_is_left_when_the_command_is_interrupted(tmp_path: Path) -> None:
