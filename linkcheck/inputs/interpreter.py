@@ -67,7 +67,9 @@ _FIRST_WITH_ABI3T, _FIRST_DEBUG_LIKE_USUAL = 15, 8
 def find_interpreters(
     programs: Sequence[Image], libraries: Iterable[Image], show: Callable[[str], str] = str
 ) -> tuple[Interpreter, ...]:
-    """One interpreter for each tag of Python that some of `libraries` are modules for, if it imports two or more.
+    """An interpreter for each tag of Python that some of `libraries` are modules for, if it imports two or more.
+
+    There are several where modules are alternatives of one dotted name (alternatives.py): an import finds one of them.
 
     A module without a version in its name is for every version, one with `abi3` for every one but the free-threaded
     ones, and one with `abi3t` for every one since 3.15 (PEP 803): that is what CPython 3.15 looks for
@@ -80,7 +82,7 @@ def find_interpreters(
     together. Of several programs that fit, the one of the same installation is taken, and without one another: the
     Python of a virtual environment lies elsewhere. `show` names a path as users know it.
     """
-    found = []
+    found: list[Interpreter] = []
     for place, modules in _group(libraries, show).items():
         fitting = [one for one in programs if one.target == place.target and recognise_libc(one) is place.libc]
         general = [module.image for module in modules if not module.tag]
@@ -94,10 +96,27 @@ def find_interpreters(
             tags = (tag, _without_debug(tag)) if tag else ()
             own = (module.image for one in dict.fromkeys(tags) for module in modules if module.tag == one)
             version = _split_version(_version(tag)) if tag or image is None else _version_of(image)
-            importable = (*own, *(one for one in general if _suits_stable_abi(one, *version)))
-            if importable and (image is not None or len(importable) > 1):
-                found.append(Interpreter(image or _stand_in(importable, place.libc), importable))
+            # What is for one version is found before what is for several, and that before names that say nothing.
+            importable = (
+                *own,
+                *(one for one in sorted(general, key=_says_nothing) if _suits_stable_abi(one, *version)),
+            )
+            found += [
+                Interpreter(image or _stand_in(together, place.libc, show), together)
+                for together in _list_processes(importable, show)
+                if len(together) > (image is None)
+            ]
     return tuple(found)
+
+
+def _list_processes(importable: Sequence[Image], show: Callable[[str], str]) -> tuple[tuple[Image, ...], ...]:
+    """What of `importable` one interpreter imports together."""
+    names = {module.path.rpartition("/")[2].partition(".")[0] for module in importable}
+    if len(names) == len(importable):
+        return (tuple(importable),)
+    from linkcheck.inputs.alternatives import list_processes
+
+    return list_processes(importable, show)
 
 
 def _group(libraries: Iterable[Image], show: Callable[[str], str]) -> dict[_Place, list[_Module]]:
@@ -199,6 +218,10 @@ def _suits_stable_abi(module: Image, minor: str, flags: str) -> bool:
     return abi != "abi3t" or not minor or int(minor) >= _FIRST_WITH_ABI3T
 
 
+def _says_nothing(module: Image) -> bool:
+    return not _suffix(module.path.rpartition("/")[2]).startswith("abi3")
+
+
 def _interprets(program: Image, tag: str) -> bool:
     """Whether `program` is the CPython of the version in `tag`, or any for an empty text.
 
@@ -218,7 +241,7 @@ def _interprets(program: Image, tag: str) -> bool:
         return False
 
 
-def _stand_in(modules: Sequence[Image], libc: Libc) -> Image:
+def _stand_in(modules: Sequence[Image], libc: Libc, show: Callable[[str], str]) -> Image:
     """An image without needs or symbols, called like the directory that holds the modules: a report has to show one.
 
     Of musl it names the loader, by which all others recognise a process of musl.
@@ -228,9 +251,20 @@ def _stand_in(modules: Sequence[Image], libc: Libc) -> Image:
         from linkcheck.loader.musl.machine import list_loaders
 
         loader = next(iter(list_loaders(modules[0].target)), "ld-musl-")
-    paths = [module.path for module in modules]
+    directory = _name_directory([module.path for module in modules], show)
+    return Image(directory or ".", FileKind.STAND_IN, modules[0].target, ListedSymbols(), interpreter=loader)
+
+
+def _name_directory(paths: Sequence[str], show: Callable[[str], str]) -> str:
+    """The directory that holds all `paths`; of those in several archives the one that holds the archives.
+
+    What is unpacked lies below a directory with a random name, which nobody knows.
+    """
+    shown = [show(path) for path in paths]
     try:
         directory = os.path.commonpath(paths)
+        known = show(directory)
+        # Where that leads up from an archive, it holds other archives, too, and has no name but a random one.
+        return os.path.commonpath(shown) if known != directory and known.endswith("/..") else directory
     except ValueError:  # absolute and relative ones
-        directory = os.path.dirname(paths[0])
-    return Image(directory or ".", FileKind.STAND_IN, modules[0].target, ListedSymbols(), interpreter=loader)
+        return os.path.dirname(shown[0])

@@ -124,6 +124,55 @@ def test_wheels_given_together_are_one_process(shop: Shop, ask: Any) -> None:
     assert ask("scan", "one-1-py3-none-any.whl")["status"] == 0
 
 
+def test_the_process_of_two_archives_has_a_name_that_lasts(shop: Shop, ask: Any) -> None:
+    """Not that of the random directory that they are unpacked into: a waiver has to name it, and a run to repeat it."""
+    modules = [shop.module(directory, name, STATE) for directory, name in (("a", "one"), ("b", "two"))]
+    archives = ["dist/x.zip", "dist/y.zip"]
+    (shop.base / "dist").mkdir()
+    for archive, module in zip(archives, modules, strict=True):
+        make_zip(shop.base / archive, [(f"pkg/{module.name}", module.read_bytes())])
+    first, again = ask("verify", *archives), ask("verify", *archives)
+    assert first == again
+    (finding,) = errors(first)
+    assert finding["primary"]["path"] == "dist"
+    waiver = '[[waiver]]\ncode = "LC401"\npath = "dist"\nreason = "r"\nowner = "o"\nexpires = 2999-01-01\n'
+    (shop.base / "policy.toml").write_text(POLICY + waiver)
+    assert ask("verify", *archives)["status"] == 0
+
+
+def test_one_module_in_two_places_is_imported_once(shop: Shop, ask: Any) -> None:
+    """A build tree, a staging tree and the wheel; two versions of a wheel. A second package is still met by each."""
+    module = shop.module("proj/build/lib.linux-x86_64-cpython-311/pkg", "one", STATE)
+    for directory, flag in (("proj/stage/pkg", "-O2"), ("proj/dist/old/pkg", "-O0")):
+        shop.module(directory, "one", STATE, flag)
+    (shop.base / "proj/stage/pkg/__init__.py").touch()
+    make_zip(shop.base / "pkg-2-py3-none-any.whl", [(f"pkg/{module.name}", module.read_bytes())])
+    make_zip(shop.base / "pkg-1-py3-none-any.whl", [(f"pkg/{module.name}", module.read_bytes() + b"older")])
+    wheels = ["pkg-1-py3-none-any.whl", "pkg-2-py3-none-any.whl"]
+    for paths in (["proj"], wheels, ["proj", *wheels]):
+        for command in ("verify", "scan"):
+            document = ask(command, *paths)
+            assert (document["status"], errors(document)) == (0, [])
+    other = shop.module("b", "two", STATE)
+    assert shop.ask_python("from pkg import one; import two; one.set(7); print(two.get())", "proj/stage", "b") == "0"
+    make_zip(shop.base / "other-1-py3-none-any.whl", [(f"other/{other.name}", other.read_bytes())])
+    split = [
+        finding["evidence"]["copies"] for finding in errors(ask("verify", "proj", *wheels, "other-1-py3-none-any.whl"))
+    ]
+    assert sorted(len(copies) for copies in split) == [2] * 5
+    assert all(sum("two" in Path(copy).name for copy in copies) == 1 for copies in split)
+
+
+def test_two_modules_of_one_file_name_are_two_modules(shop: Shop, ask: Any) -> None:
+    """`torch._C` and `torchvision._C`: the packages around them tell."""
+    for package in ("p", "q"):
+        shop.module(f"src/{package}", "_C", STATE)
+        (shop.base / "src" / package / "__init__.py").touch()
+    assert shop.ask_python("import p._C, q._C; p._C.set(7); print(q._C.get())", "src") == "0"
+    (finding,) = errors(ask("scan", "src"))
+    assert (finding["code"], len(finding["evidence"]["copies"])) == ("LC401", 2)
+
+
 def test_modules_that_share_the_owner_pass(shop: Shop, ask: Any) -> None:
     owner = shop.build("lib/libtable.so", STATE, "-Wl,-soname,libtable.so")
     for directory, name in (("a", "one"), ("b", "two")):

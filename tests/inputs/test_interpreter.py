@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +11,9 @@ from linkcheck.inputs.interpreter import find_interpreters
 from linkcheck.loader.interpreter import recognise_libc
 from linkcheck.model import FileKind, Image, Libc
 from tests.unit.rules.worlds import image
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def module(path: str, *needed: str) -> Image:
@@ -90,7 +94,7 @@ def test_abi3t_is_for_every_interpreter_since_3_15() -> None:
 
 
 def test_a_debug_build_imports_the_modules_of_the_usual_build_too() -> None:
-    usual, debug = (module(f"a/one.cpython-{version}-x86_64-linux-gnu.so") for version in ("313", "313d"))
+    usual, debug = module("a/one.cpython-313-x86_64-linux-gnu.so"), module("a/two.cpython-313d-x86_64-linux-gnu.so")
     assert processes(python("bin/python3.13d"), python("bin/python3.13"), usual, debug) == [
         ("bin/python3.13", (usual.path,)),
         ("bin/python3.13d", (debug.path, usual.path)),
@@ -101,7 +105,7 @@ GLIBC, MUSL = "libc.so.6", "libc.musl-x86_64.so.1"
 
 
 def test_modules_of_two_c_libraries_never_meet() -> None:
-    paths = [f"{directory}/x.cpython-311-x86_64-linux-gnu.so" for directory in "abcd"]
+    paths = [f"{name}/{name}.cpython-311-x86_64-linux-gnu.so" for name in "abcd"]
     first, second, third, fourth = (module(path, libc) for path, libc in zip(paths, (GLIBC, MUSL) * 2, strict=True))
     assert processes(first, second) == []
     assert processes(first, second, third, fourth) == [("", (paths[0], paths[2])), ("", (paths[1], paths[3]))]
@@ -134,3 +138,63 @@ def test_the_program_of_the_same_installation_is_taken_before_others() -> None:
     other, own = python("other/bin/python3.11"), python("env/bin/python3.11")
     assert processes(other, own, one) == [("env/bin/python3.11", (one.path,))]
     assert processes(other, one) == [("other/bin/python3.11", (one.path,))]
+
+
+PACKAGES = "x/site-packages"
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        # Below a directory that packages are installed into, and inside a wheel, the whole name is known.
+        ([f"{PACKAGES}/p/_C.so", f"{PACKAGES}/q/_C.so"], ["01"]),
+        (["p.whl!/p/_C.so", "q.whl!/q/_C.so"], ["01"]),
+        (["p-1.whl!/p/_C.so", "p-2.whl!/p/_C.so", "q.whl!/q/_C.so"], ["02", "12"]),
+        (["p-1.whl!/p-1.data/platlib/p/_C.so", "p-2.whl!/p/_C.so", "q.whl!/q.so"], ["02", "12"]),
+        (["build/lib.linux-x86_64-cpython-311/p/_C.so", "p.whl!/p/_C.so", "q.whl!/q/_C.so"], ["02", "12"]),
+        # Elsewhere it is not: what may be the same module never meets, and what comes with it comes with it alone.
+        (["build/_C.so", "p.whl!/p/_C.so", "q.so"], ["02", "12"]),
+        (["t.tar!/stage/p/one.so", "p.whl!/p/one.so", "t.tar!/stage/p/two.so", "p.whl!/p/two.so"], ["02", "13"]),
+        (["build/one.so", "stage/one.so", "build/two.so", "stage/two.so"], ["02", "13"]),
+        (["build/p/one.so", "stage/p/one.so", "build/p/q/two.so", "stage/p/q/two.so"], ["02", "13"]),
+        (["p-1.whl!/p/one.so", "p-2.whl!/p/one.so", "p-2.whl!/p/new.so"], ["12"]),
+        # Whatever versions of two packages are installed, they meet.
+        (["p-1.whl!/p/a.so", "p-2.whl!/p/a.so", "q-1.whl!/q/b.so", "q-2.whl!/q/b.so"], ["02", "13", "03", "12"]),
+        # In one directory the name that says most is found first.
+        (["p/one.so", "p/one.abi3.so", "p/two.so"], ["12"]),
+        # One name alone is nothing more than what is judged already.
+        (["build/one.so", "stage/one.so"], []),
+    ],
+)
+def test_a_dotted_name_is_imported_once(paths: list[str], expected: list[str]) -> None:
+    found = {frozenset(together) for _, together in processes(*map(module, paths))}
+    assert found == {frozenset(paths[int(index)] for index in indices) for indices in expected}
+
+
+def test_packages_on_disk_tell_modules_of_one_name_apart(tmp_path: Path) -> None:
+    for package in ("p", "q"):
+        (tmp_path / "src" / package).mkdir(parents=True)
+    one, two = (f"{tmp_path}/src/{package}/_C.so" for package in ("p", "q"))
+    assert processes(module(one), module(two)) == []
+    for package in ("p", "q"):
+        (tmp_path / "src" / package / "__init__.py").touch()
+    assert processes(module(one), module(two)) == [("", (one, two))]
+    (tmp_path / "src" / "p" / "__init__.py").unlink()
+    assert processes(module(one), module(two)) == []
+    (tmp_path / "src" / "p-1.dist-info").mkdir()
+    assert processes(module(one), module(two)) == [("", (one, two))]
+
+
+def test_each_of_many_versions_is_in_some_process() -> None:
+    paths = [f"{package}-{version}.whl!/{package}/_C.so" for package in "pqr" for version in range(12)]
+    found = processes(*map(module, paths))
+    assert {path for _, together in found for path in together} == set(paths)
+    assert len(found) == 12
+
+
+def test_a_known_interpreter_imports_each_alternative() -> None:
+    one, other = module("build/x.cpython-311-x86_64-linux-gnu.so"), module("stage/x.cpython-311-x86_64-linux-gnu.so")
+    assert processes(python("bin/python3.11"), one, other) == [
+        ("bin/python3.11", (one.path,)),
+        ("bin/python3.11", (other.path,)),
+    ]
