@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from linkcheck.value import Value
+from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:
     import datetime
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from linkcheck.model import Binding, FileIdentity, Image, Libc, LoadSet, Target
     from linkcheck.policy.settings import Settings, State
     from linkcheck.report.report import Report
+    from linkcheck.rules.rule import Rule
     from linkcheck.verification import Verification
 
 
@@ -29,18 +30,20 @@ def load_settings(
     require_needed: tuple[str, ...] = (),
     require_import: tuple[str, ...] = (),
     forbid_needed: tuple[str, ...] = (),
+    external: tuple[str, ...] = (),
 ) -> Settings:
     """What `verify`, `scan` and `check_prebuilt` judge by: a built-in `profile`, a `policy` file, or both.
 
     Without either the nearest policy file at or above the working directory holds, or else the default profile.
     `select` and `ignore` are code prefixes. The other arguments are demands on each path that is judged: SONAME
-    patterns it must need, symbols it must import, SONAME patterns it must not load. Raises PolicyError for a policy
+    patterns it must need, symbols it must import, SONAME patterns it must not load; and `external`, SONAME patterns of
+    libraries that the target machine provides, besides those of the policy. Raises PolicyError for a policy
     that cannot be used and UsageProblemError for a name that is none.
     """
     from linkcheck.policy.load import load_settings as load
     from linkcheck.rules import ALL_CODES
 
-    return load(
+    settings = load(
         rule_codes=ALL_CODES,
         profile=profile,
         policy=policy,
@@ -50,6 +53,7 @@ def load_settings(
         require_import=require_import,
         forbid_needed=forbid_needed,
     )
+    return replace(settings, external=(*settings.external, *external)) if external else settings
 
 
 class PrebuiltVerdict(Value):
@@ -131,16 +135,17 @@ def scan(
     """Compare everything that `paths` hold: libraries, and states of `settings`, that are there more than once.
 
     What one process would hold twice is a finding as in `verify`; what no root among `paths` loads together is
-    information. Arguments and errors are those of `verify`.
+    information. What could not be seen is unknown where the files that were seen may then be together in a process with
+    two copies. Arguments and errors are those of `verify`.
     """
     from linkcheck.policy.settings import select_codes
     from linkcheck.reporting import make_report
-    from linkcheck.scanning import CODES, compare_files
+    from linkcheck.scanning import CODES, compare_files, list_rules
 
     _refuse_text(paths)
     codes = frozenset(select_codes(CODES, select=settings.select, ignore=settings.ignore))
     with _open_verification(
-        paths, settings, codes, dlopen, dlopen_global, preload, library_path, sysroot, libc
+        paths, settings, codes, dlopen, dlopen_global, preload, library_path, sysroot, libc, list_rules()
     ) as verification:
         verification.judge_inputs()
         verification.note_nothing(paths)
@@ -198,6 +203,7 @@ def _open_verification(
     library_path: Sequence[str],
     sysroot: str | None,
     libc: Libc | None,
+    rules: Sequence[Rule] | None = None,
 ) -> Iterator[Verification]:
     """A Verification of what `paths` stand for, whose files, and what rules remember, are there until the end."""
     from linkcheck.inputs.process import named_dlopen, split_preload
@@ -210,7 +216,7 @@ def _open_verification(
         local = tuple(named_dlopen(inputs.find(name), global_=False) for name in dlopen)
         opened = (*local, *(named_dlopen(inputs.find(name), global_=True) for name in dlopen_global))
         preloaded = tuple(inputs.find(name) for name in split_preload(preload))
-        yield Verification(settings, inputs, system, codes, opened, preloaded)
+        yield Verification(settings, inputs, system, codes, opened, preloaded, rules)
 
 
 def bindings(

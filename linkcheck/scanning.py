@@ -12,6 +12,7 @@ from linkcheck.errors import MalformedElfError, UnreadableFileError
 from linkcheck.inputs.shown import show_error
 from linkcheck.model import Check, Finding, Outcome
 from linkcheck.rules import (
+    LOAD_SET_RULES,
     duplicate_library,
     expired_waiver,
     malformed_elf,
@@ -22,11 +23,13 @@ from linkcheck.rules import (
 )
 from linkcheck.rules.library_copies import ScannedFiles
 from linkcheck.text import one_line
+from linkcheck.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from linkcheck.model import RuleResult
+    from linkcheck.rules.rule import Rule
     from linkcheck.verification import Verification
 
 #: What `scan` asks of each file, of each process, and of the waivers. Roles take no part, so their entries are not
@@ -37,17 +40,26 @@ CODES = tuple(
 )
 _SPLIT = split_state.META.code
 _DUPLICATE = duplicate_library.META.code
-_OF_PROCESSES = (_SPLIT, _DUPLICATE)
+
+
+def list_rules() -> tuple[Rule, ...]:
+    """The rules about processes, without what those of CODES say only of libraries that are not among the inputs.
+
+    Whether such a library would bring another copy is not what was asked, and `verify` says it; whether it would put
+    copies together that are here, or tell them apart, is.
+    """
+    own = {_SPLIT: state_copies.check_process, _DUPLICATE: duplicate_library.check_process}
+    return tuple(
+        replace(rule, check_load_set=own[rule.meta.code]) if rule.meta.code in own else rule for rule in LOAD_SET_RULES
+    )
 
 
 def compare_files(verification: Verification) -> Iterator[RuleResult]:
-    """Yield what a finished `verification` of CODES found, and then what is there twice that no root loads together.
-
-    Of what it could not see, only what concerns the inputs themselves: whether a library that is not among them would
-    bring another copy is not what was asked, and `verify` says it.
+    """Yield what a finished `verification` of CODES by `list_rules` found and could not see, and then what is there
+    twice that no root loads together.
     """
     for result in verification.results:
-        if isinstance(result, Finding) or (result.outcome is Outcome.UNKNOWN and result.code not in _OF_PROCESSES):
+        if isinstance(result, Finding) or result.outcome is Outcome.UNKNOWN:
             yield result
     files = ScannedFiles(
         tuple(verification.images),

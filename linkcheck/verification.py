@@ -72,8 +72,9 @@ class Verification:
         codes: frozenset[str],
         dlopen: Sequence[Dlopen] = (),
         preload: Sequence[str] = (),
+        rules: Sequence[Rule] | None = None,
     ) -> None:
-        """Judge `inputs` by `settings` and the rules with `codes`.
+        """Judge `inputs` by `settings` and the rules with `codes`, of `rules` (None: all about what a process loads).
 
         Every process starts with `preload` in LD_PRELOAD, and makes the calls of `dlopen`.
         """
@@ -83,6 +84,7 @@ class Verification:
         self.codes = codes
         self.dlopen = dlopen
         self.preload = preload
+        self.rules = LOAD_SET_RULES if rules is None else rules
         self.edges = tuple(replace(edge, path=inputs.find(edge.path)) for edge in settings.dlopen)
         self.examiner = Examiner()
         self.results: list[RuleResult] = []
@@ -230,7 +232,7 @@ class Verification:
             note = (
                 f"The process is a Python interpreter that imports {len(interpreter.modules)} extension modules here."
             )
-            for rule in LOAD_SET_RULES:
+            for rule in self.rules:
                 if rule.meta.code in self.codes & asked:
                     self._apply(rule, load_set, note)
 
@@ -249,7 +251,7 @@ class Verification:
 
     def _judge_bundle(self) -> None:
         """Judge the programs together with the processes that may run them."""
-        rules = [rule for rule in LOAD_SET_RULES if rule.check_bundle is not None and rule.meta.code in self.codes]
+        rules = [rule for rule in self.rules if rule.check_bundle is not None and rule.meta.code in self.codes]
         if not rules:
             return
         from linkcheck.bundle import assemble_bundle
@@ -280,7 +282,7 @@ class Verification:
 
     def judge_load_set(self, load_set: LoadSet) -> None:
         """Apply every rule that looks at what one process loads."""
-        for rule in LOAD_SET_RULES:
+        for rule in self.rules:
             if rule.meta.code in self.codes:
                 self._apply(rule, load_set)
 

@@ -46,6 +46,12 @@ def loading_options(*, opener: str = "The process") -> Callable[[_Command], _Com
     return add_options
 
 
+def external_option(command: _Command) -> _Command:
+    """Add --external to a command."""
+    text = "The target machine provides SONAME (pattern)."
+    return click.option("--external", metavar="SONAME", multiple=True, help=text)(command)
+
+
 def judging_options(command: _Command) -> _Command:
     """Add --profile and --policy to a command."""
     policy = "Judge by this linkcheck.toml or pyproject.toml; else by the nearest one."

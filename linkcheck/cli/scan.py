@@ -8,7 +8,7 @@ import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit_report, refuse_inputs
-from linkcheck.cli.options import judging_options, loading_options, selecting_options
+from linkcheck.cli.options import external_option, judging_options, loading_options, selecting_options
 from linkcheck.report import FORMATS
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @judging_options
 @loading_options(opener="Every program")
 @selecting_options
+@external_option
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the report there instead of standard output.")
 def command(
@@ -34,6 +35,7 @@ def command(
     libc: Libc | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    external: tuple[str, ...],
     format_: str,
     output: str | None,
 ) -> int:
@@ -47,7 +49,7 @@ def command(
     """
     from linkcheck.api import load_settings, scan
 
-    settings = load_settings(profile=profile, policy=policy, select=select, ignore=ignore)
+    settings = load_settings(profile=profile, policy=policy, select=select, ignore=ignore, external=external)
     refuse_inputs(output, (*paths, *dlopen, *dlopen_global, *preload, *((settings.source,) if settings.source else ())))
     report = scan(
         paths,

@@ -8,7 +8,7 @@ import click
 
 from linkcheck.cli.command import Command
 from linkcheck.cli.emit import emit_report, refuse_inputs
-from linkcheck.cli.options import judging_options, loading_options, selecting_options
+from linkcheck.cli.options import external_option, judging_options, loading_options, selecting_options
 from linkcheck.report import FORMATS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @judging_options
 @loading_options()
 @selecting_options
-@click.option("--external", metavar="SONAME", multiple=True, help="The target machine provides SONAME (pattern).")
+@external_option
 @click.option("--require-needed", metavar="SONAME", multiple=True, help="Each PATH must need SONAME (pattern).")
 @click.option("--require-import", metavar="SYMBOL", multiple=True, help="Each PATH must import SYMBOL.")
 @click.option("--forbid-needed", metavar="SONAME", multiple=True, help="No PATH may load SONAME (pattern).")
@@ -52,7 +52,6 @@ def command(
     Exit status: 0 clean, 1 findings, 2 could not check.
     """
     from linkcheck.api import load_settings, verify
-    from linkcheck.value import replace
 
     settings = load_settings(
         profile=profile,
@@ -62,9 +61,8 @@ def command(
         require_needed=require_needed,
         require_import=require_import,
         forbid_needed=forbid_needed,
+        external=external,
     )
-    if external:
-        settings = replace(settings, external=(*settings.external, *external))
     refuse_inputs(output, (*paths, *dlopen, *dlopen_global, *preload, *((settings.source,) if settings.source else ())))
     report = verify(
         paths,

@@ -57,16 +57,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outcome, Severity
-from linkcheck.rules.library_copies import Copies, Likeness, find_copies
+from linkcheck.rules.library_copies import Copies, Likeness, find_copies, stem_of
 from linkcheck.rules.ownership import defined_symbols, missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import chain_text, counted, listed
 from linkcheck.text import unique
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from linkcheck.model import Image, LoadSet, RuleResult
+    from linkcheck.model import Image, LoadSet, RuleResult, Unresolved
     from linkcheck.policy.settings import Settings
     from linkcheck.rules.library_copies import ScannedFiles
 
@@ -82,6 +82,17 @@ _REMEDY = (
 
 def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
     """Yield a finding for each library that the process would load twice, or one result for the whole load set."""
+    yield from _compare(load_set, missing_libraries(load_set, settings))
+
+
+def check_process(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
+    """The same for `scan`: a missing library counts only where what is loaded looks like another copy of it."""
+    loaded = {stem_of(module.image.name) for module in load_set.modules} - {None}
+    missing = missing_libraries(load_set, settings)
+    yield from _compare(load_set, [u for u in missing if stem_of(u.needed.rpartition("/")[2]) in loaded])
+
+
+def _compare(load_set: LoadSet, missing: Sequence[Unresolved]) -> Iterator[RuleResult]:
     subject = load_set.root.path
     unseen: list[str] = []
     found = [
@@ -93,7 +104,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
         yield _loaded_twice(load_set, copies)
     if found:
         return
-    if missing := missing_libraries(load_set, settings):
+    if missing:
         reason = f"{listed(unique(u.needed for u in missing))} not found, and it may bring another copy of a library"
         yield Check(META.code, subject, Outcome.UNKNOWN, reason)
     elif unseen:

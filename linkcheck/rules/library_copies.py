@@ -161,11 +161,11 @@ class _Comparison:
 
 
 def _stem(image: Image) -> str | None:
-    """`libgomp` for libgomp.so.1 and for libgomp-a34b3233.so.1.0.0; None for what is not named like a library."""
-    return _stem_of(image.name)
+    return stem_of(image.name)
 
 
 @lru_cache(maxsize=1024)
-def _stem_of(name: str) -> str | None:
+def stem_of(name: str) -> str | None:
+    """`libgomp` for libgomp.so.1 and for libgomp-a34b3233.so.1.0.0; None for what is not named like a library."""
     base, mark, _ = name.partition(".so")
     return re.sub(_ADDED, "", base) or base if mark else None

@@ -1,22 +1,50 @@
-"""Several files that define one state and that no root loads together: information for `scan`, under LC401's name."""
+"""What `scan` says under LC401's name: what of a process concerns the files that are here, and files that define one
+state and that no root loads together, which is information. split_state.py judges the process.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model import Finding, Location, Severity
+from linkcheck.loader.scope import describe_filters
+from linkcheck.model import Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules import split_state
 from linkcheck.rules.library_copies import Likeness, find_copies
-from linkcheck.rules.ownership import defined_symbols
+from linkcheck.rules.ownership import defined_symbols, definers, judge_copies, missing_libraries, state_names
 from linkcheck.rules.wording import consequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from linkcheck.model import Image
-    from linkcheck.policy.settings import Settings
+    from linkcheck.model import Image, LoadSet, RuleResult
+    from linkcheck.policy.settings import Settings, State
     from linkcheck.rules.library_copies import ScannedFiles
+
+
+def check_process(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
+    """Yield what LC401 says of each state, but not that a missing library may hold a copy that nothing here asks for.
+
+    Which is so where one file here defines the state at most, and all uses are bound to it.
+    """
+    for state, result in zip(settings.states, split_state.check(load_set, settings), strict=True):
+        if isinstance(result, Finding) or result.outcome is not Outcome.UNKNOWN or _may_meet(load_set, state, settings):
+            yield result
+
+
+def _may_meet(load_set: LoadSet, state: State, settings: Settings) -> bool:
+    """Whether a copy in `load_set` may meet another, as far as an unknown result leaves it open."""
+    missing = missing_libraries(load_set, settings)
+    filters = bool(describe_filters(load_set))
+    if not (missing or filters) or any(module.image.symbols.unseen is not None for module in load_set.modules):
+        return True  # about the files themselves
+    judgement = judge_copies(state, load_set, settings)
+    copies = {*judgement.providers, *definers(load_set, state_names(state, load_set))}
+    if len(copies) != 1:
+        return len(copies) > 1
+    unbound = any(binding.provider is None for binding in judgement.bindings)
+    owner = any(matches_any(unresolved.needed.rpartition("/")[2], state.owner) for unresolved in missing)
+    return filters or unbound or owner or bool(judgement.doubt)
 
 
 def check_scanned(files: ScannedFiles, settings: Settings) -> Iterator[Finding]:

@@ -179,6 +179,80 @@ def test_packages_without_copies_pass_and_broken_ones_do_not(shop: Workshop, sca
     assert scan(shop.base / "nowhere")["status"] == 2
 
 
+TABLE = "static int v; int table_get(void) { return v; }"
+READS = "int table_get(void); int reads(void) { return table_get(); }"
+
+
+@pytest.fixture
+def scan_table(shop: Workshop, scan: Callable[..., Any]) -> Callable[..., Any]:
+    """Scans by a policy with one state; gives the exit status, and code and outcome of what is neither passed nor
+    information.
+    """
+    policy = shop.base / "linkcheck.toml"
+    policy.write_text('[[state]]\nname = "table"\nowner = ["libtable.so"]\nsymbols = ["table_get"]\n')
+
+    def scan_by_policy(*arguments: str | Path) -> tuple[int, list[tuple[str, str]]]:
+        document = scan(*arguments, "--policy", policy)
+        found = [(f["code"], f["severity"]) for f in document["findings"] if f["severity"] != "info"]
+        unseen = [(c["code"], c["outcome"]) for c in document["checks"] if c["outcome"] != "pass"]
+        return document["status"], [*found, *unseen]
+
+    return scan_by_policy
+
+
+def make_module(shop: Workshop, name: str, source: str, *needs: str, runpath: str = "$ORIGIN") -> Path:
+    entry = f" void PyInit_{name}(void) {{}}"
+    path = f"pkg_{name}/{name}.cpython-311-x86_64-linux-gnu.so"
+    return shop.library(path, source=source + entry, needs=needs, runpath=runpath)
+
+
+def test_a_missing_library_may_hide_a_split(shop: Workshop, scan_table: Callable[..., Any]) -> None:
+    one, two = (make_module(shop, name, TABLE + READS, "libfoo.so") for name in ("one", "two"))
+    packages = one.parent, two.parent
+    assert scan_table(*packages) == (2, [("LC401", "unknown")])
+    assert scan_table(*packages, "--external", "libfoo*") == (1, [("LC401", "error")])
+    shop.library("lib/libfoo.so", soname="libfoo.so")
+    assert scan_table(*packages, "--library-path", shop.base / "lib") == (1, [("LC401", "error")])
+
+
+def test_a_missing_library_may_be_what_a_use_beside_a_copy_is_bound_to(
+    shop: Workshop, scan_table: Callable[..., Any]
+) -> None:
+    one, two = make_module(shop, "one", TABLE), make_module(shop, "two", READS, "libfoo.so")
+    packages = one.parent, two.parent
+    assert scan_table(*packages) == (2, [("LC401", "unknown")])
+    shop.library("lib/libfoo.so", soname="libfoo.so", source=TABLE)
+    assert scan_table(*packages, "--library-path", shop.base / "lib") == (1, [("LC401", "error")])
+
+
+def test_the_owner_is_missing_beside_a_copy(shop: Workshop, scan_table: Callable[..., Any]) -> None:
+    one = make_module(shop, "one", TABLE + READS, "libtable.so")
+    assert scan_table(one.parent) == (2, [("LC401", "unknown")])
+
+
+@pytest.mark.parametrize("source", ["int unused;", READS, TABLE + READS])
+def test_a_missing_library_that_meets_no_two_copies_is_not_asked_for(
+    shop: Workshop, scan_table: Callable[..., Any], source: str
+) -> None:
+    """Nothing touches the state, nothing here defines it, and one file does that everybody uses."""
+    one, two = make_module(shop, "one", source, "libfoo.so"), make_module(shop, "two", "int other;", "libbar.so")
+    assert scan_table(one.parent, two.parent) == (0, [])
+
+
+def test_a_missing_library_may_be_a_second_copy_of_one_that_is_loaded(
+    shop: Workshop, scan_table: Callable[..., Any]
+) -> None:
+    counter = "libcounter-0123abcd.so.1"
+    one = make_module(shop, "one", "int x;", counter, "libcounter.so.1", "libfoo.so")
+    shop.library(f"pkg_one/{counter}", soname=counter, source=COUNTER)
+    assert scan_table(one.parent) == (2, [("LC403", "unknown")])
+    assert scan_table(one.parent, "--external", "libcounter.so*") == (0, [])
+    bumps = COUNTER + "int c(void) { return 3; } int d(void) { return 4; }"
+    for name in (f"pkg_one/{counter}", "lib/libcounter.so.1"):
+        shop.library(name, soname=Path(name).name, source=bumps)
+    assert scan_table(one.parent, "--library-path", shop.base / "lib") == (0, [("LC403", "warning")])
+
+
 def test_an_expired_waiver_is_an_error_and_rules_can_be_chosen(shop: Workshop, scan: Callable[..., Any]) -> None:
     shop.library("pkg/libs.so", soname="libs.so", source="int s_get(void) { return 0; }")
     policy = shop.base / "linkcheck.toml"
