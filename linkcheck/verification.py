@@ -102,6 +102,7 @@ class Verification:
         self._beside: tuple[Image, ...] = ()
         self._neighbours = inputs.directories
         self._seen: set[tuple[object, ...]] = set()
+        self._said: set[tuple[object, ...]] = set()
 
     def judge_inputs(self) -> None:
         """Judge everything the user named; what cannot be judged becomes an unknown check, never an exception."""
@@ -296,6 +297,8 @@ class Verification:
         try:
             for result in rule.check_load_set(load_set, self.settings):
                 if note and isinstance(result, Finding):
+                    if self._is_said_of_another(result, load_set):
+                        continue
                     result = replace(result, message=f"{result.message}\n{note}")
                 self._note(result)
         except UndemangledNameError as unnamed:
@@ -310,6 +313,18 @@ class Verification:
             broken = Candidate(FileIdentity(error.path, FileKind.MALFORMED_ELF, error.reason), None)
             for result in malformed_elf.check_file(broken, self.settings):
                 self._note(result)
+
+    def _is_said_of_another(self, finding: Finding, load_set: LoadSet) -> bool:
+        """Whether an interpreter that is not there was told to have the same fault: where modules are alternatives,
+        there are several that differ in other modules.
+        """
+        if load_set.root.kind is not FileKind.STAND_IN:
+            return False
+        key = (finding.code, finding.primary.symbol, finding.related, finding.message)
+        if key in self._said:
+            return True
+        self._said.add(key)
+        return False
 
     def _note(self, result: RuleResult) -> None:
         """Keep `result`, once: several roots may share the file that it is about."""

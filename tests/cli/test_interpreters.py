@@ -163,6 +163,17 @@ def test_one_module_in_two_places_is_imported_once(shop: Shop, ask: Any) -> None
     assert all(sum("two" in Path(copy).name for copy in copies) == 1 for copies in split)
 
 
+def test_a_split_of_two_packages_is_said_once_whatever_versions_of_a_third_are_there(shop: Shop, ask: Any) -> None:
+    """A process for each version of the third, both with the split."""
+    for name, state in (("one", STATE), ("two", STATE), ("third", USES)):
+        module = shop.module(name, name, state)
+        make_zip(shop.base / f"{name}-1-py3-none-any.whl", [(f"{name}/{module.name}", module.read_bytes())])
+    older = shop.module("third", "third", USES, "-O0").read_bytes()
+    make_zip(shop.base / "third-0-py3-none-any.whl", [(f"third/{module.name}", older)])
+    document = ask("verify", *(f"{name}-py3-none-any.whl" for name in ("one-1", "two-1", "third-1", "third-0")))
+    assert [finding["code"] for finding in errors(document)] == ["LC401"]
+
+
 def test_two_modules_of_one_file_name_are_two_modules(shop: Shop, ask: Any) -> None:
     """`torch._C` and `torchvision._C`: the packages around them tell."""
     for package in ("p", "q"):
