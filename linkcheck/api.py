@@ -280,7 +280,7 @@ def load_trees(
     Arguments are as in `bindings`. What a process would not find is part of its load set. Raises UnreadableFileError,
     NotAnImageError or MalformedElfError when a root cannot be read, and UsageProblemError for an empty name.
     """
-    from linkcheck.inputs.process import load_process, named_dlopen, split_preload
+    from linkcheck.inputs.process import load_process, named_dlopen, read_root, split_preload
 
     _refuse_empty(roots)
     system = _make_system(sysroot, library_path, libc)
@@ -289,7 +289,9 @@ def load_trees(
         *(named_dlopen(p, global_=True) for p in dlopen_global),
     )
     preloaded = tuple(split_preload(preload))
-    return tuple(load_process(path, system, dlopen=opened, preload=preloaded) for path in roots)
+    images = [read_root(path) for path in roots]
+    system.know_programs(images)
+    return tuple(load_process(image, system, dlopen=opened, preload=preloaded) for image in images)
 
 
 def complete_library_path(paths: Sequence[str], *, places: Sequence[str]) -> tuple[str, ...]:

@@ -108,20 +108,27 @@ def start_process(
     return Process(load_set, tuple(opened), tuple(examiner.examine(path) for path in met), tuple(callers))
 
 
-def load_process(path: str, system: System, *, dlopen: Sequence[Dlopen] = (), preload: Sequence[str] = ()) -> LoadSet:
-    """The load set of a process of the file at `path`, with absolute paths, for showing and not for judging.
+def read_root(path: str) -> Image:
+    """The image of the file at `path`, which gets an absolute path.
 
-    Raises UnreadableFileError, NotAnImageError or MalformedElfError when `path` cannot be read, and UsageProblemError
-    for a file inside an archive; whatever else is wrong is part of the load set.
+    Raises UnreadableFileError, NotAnImageError or MalformedElfError when it cannot be read, and UsageProblemError for a
+    file inside an archive.
     """
     try:
-        root = read_image(_make_absolute(path))
+        return read_image(_make_absolute(path))
     except (NotAnImageError, UnreadableFileError):
         from linkcheck.inputs.refused import refuse_archive, refuse_member
 
         refuse_member(path)
         refuse_archive(path)
         raise
+
+
+def load_process(root: Image, system: System, *, dlopen: Sequence[Dlopen] = (), preload: Sequence[str] = ()) -> LoadSet:
+    """The load set of a process of `root`, which `read_root` has read, for showing and not for judging.
+
+    Whatever is wrong with what it loads is part of the load set.
+    """
     preload, dlopen = _find_below(preload, dlopen, system.files)
     load_set = load(root, system, preload=preload, dlopen=dlopen)
     return _locate_unresolved(tidy_paths(load_set, system), ())
