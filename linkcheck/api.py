@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Callable, Iterator, Sequence
 
+    from linkcheck.errors import LinkcheckError
     from linkcheck.executorch.facts import ProgramSet
     from linkcheck.inputs.sources import Inputs
     from linkcheck.loader.system import System
@@ -274,22 +275,32 @@ def load_trees(
     library_path: Sequence[str] = (),
     sysroot: str | None = None,
     libc: Libc | None = None,
+    pass_over: Callable[[LinkcheckError], object] | None = None,
 ) -> tuple[LoadSet, ...]:
     """The load set of a process of each of `roots`, in order; paths in it are absolute.
 
     Arguments are as in `bindings`. What a process would not find is part of its load set. Raises UnreadableFileError,
-    NotAnImageError or MalformedElfError when a root cannot be read, and UsageProblemError for an empty name.
+    NotAnImageError or MalformedElfError when a root cannot be read, and UsageProblemError for an empty name; with
+    `pass_over`, which is then called with the error, the other roots are loaded all the same.
     """
+    from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError, UsageProblemError
     from linkcheck.inputs.process import load_process, named_dlopen, read_root, split_preload
 
-    _refuse_empty(roots)
     system = _make_system(sysroot, library_path, libc)
     opened = (
         *(named_dlopen(p, global_=False) for p in dlopen),
         *(named_dlopen(p, global_=True) for p in dlopen_global),
     )
     preloaded = tuple(split_preload(preload))
-    images = [read_root(path) for path in roots]
+    images = []
+    for path in roots:
+        try:
+            _refuse_empty([path])
+            images.append(read_root(path))
+        except (MalformedElfError, NotAnImageError, UnreadableFileError, UsageProblemError) as error:
+            if pass_over is None:
+                raise
+            pass_over(error)
     system.know_programs(images)
     return tuple(load_process(image, system, dlopen=opened, preload=preloaded) for image in images)
 
