@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from linkcheck.errors import LinkcheckError
     from linkcheck.executorch.facts import ProgramSet
     from linkcheck.inputs.sources import Inputs
+    from linkcheck.loader.files import Files
     from linkcheck.loader.system import System
     from linkcheck.model import Binding, FileIdentity, Image, Libc, LoadSet, Target
     from linkcheck.policy.settings import Settings, State
@@ -341,8 +342,18 @@ def _make_system(
     else:
         files = Files(sysroot or "/", layers=inputs.layers, mounted=inputs.spool.path)
     if not files.is_host:
-        library_path = [files.inside(files.find_below(directory)) for directory in library_path]
+        library_path = [_find_inside(entry, files) for entry in library_path]
     return System(read_image, files, library_path=library_path, libc=libc)
+
+
+def _find_inside(library_path: str, files: Files) -> str:
+    """`library_path`, an LD_LIBRARY_PATH, with the directories as the machine with `files` names them."""
+    from linkcheck.loader.tokens import has_token
+
+    return ":".join(
+        one and (files.find_inside(one) if has_token(one) else files.inside(files.find_below(one)))
+        for one in library_path.split(":")
+    )
 
 
 def check_programs(

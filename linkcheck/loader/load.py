@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import LinkcheckError
 from linkcheck.loader.interpreter import find_interpreter_fault
 from linkcheck.loader.search import Found, Missing, Probes, Requester, Searcher
-from linkcheck.loader.tokens import expand
+from linkcheck.loader.tokens import expand, has_token
 from linkcheck.model import DLOPEN_PRIORITIES, FoundBy, Libc, LoadSet, Module, Opened, Unresolved
 from linkcheck.value import Value, replace
 
@@ -203,9 +203,9 @@ class Loading:
         self.opened.append(Opened(entry.index, request.global_, request.deepbind, caller.index, noted))
 
     def _inside(self, name: str) -> str:
-        """The machine's name for a file that the host calls `name`."""
+        """The machine's name for a file that the host calls `name`; one with a token is the machine's already."""
         files = self.system.files
-        return files.inside(name) if name.startswith("/") and not files.is_host else name
+        return name if files.is_host or not name.startswith("/") or has_token(name) else files.inside(name)
 
     def _give_up(self, requester: Entry, name: str, special: FoundBy) -> None:
         """Miss `name`, which is in `broken`."""
