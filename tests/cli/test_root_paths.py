@@ -105,7 +105,7 @@ TOKEN_NAMES = ["$ORIGIN/../plugins/libplugin.so", "${ORIGIN}/../plugins/libplugi
 def test_origin_is_the_place_of_the_program_wherever_the_command_runs(
     here: Path, option: str, name: str, place: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What $ORIGIN must not lead to: beside the working directory, and below a directory of that very name.
+    # What $ORIGIN must not lead to: the working directory, its parent, and the root directory.
     decoy = "int count(void); int away(void) { return count(); }"
     for directory in ("plugins", "root/plugins", "root/opt/plugins"):
         Workshop(here).library(f"{directory}/libplugin.so", source=decoy)
