@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Callable, Iterator, Sequence
 
+    from linkcheck.errors import LinkcheckError
     from linkcheck.executorch.facts import ProgramSet
     from linkcheck.inputs.sources import Inputs
+    from linkcheck.loader.files import Files
     from linkcheck.loader.system import System
     from linkcheck.model import Binding, FileIdentity, Image, Libc, LoadSet, Target
     from linkcheck.policy.settings import Settings, State
@@ -280,22 +282,34 @@ def load_trees(
     library_path: Sequence[str] = (),
     sysroot: str | None = None,
     libc: Libc | None = None,
+    pass_over: Callable[[LinkcheckError], object] | None = None,
 ) -> tuple[LoadSet, ...]:
     """The load set of a process of each of `roots`, in order; paths in it are absolute.
 
     Arguments are as in `bindings`. What a process would not find is part of its load set. Raises UnreadableFileError,
-    NotAnImageError or MalformedElfError when a root cannot be read, and UsageProblemError for an empty name.
+    NotAnImageError or MalformedElfError when a root cannot be read, and UsageProblemError for an empty name; with
+    `pass_over`, which is then called with the error, the other roots are loaded all the same.
     """
-    from linkcheck.inputs.process import load_process, named_dlopen, split_preload
+    from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError, UsageProblemError
+    from linkcheck.inputs.process import load_process, named_dlopen, read_root, split_preload
 
-    _refuse_empty(roots)
     system = _make_system(sysroot, library_path, libc)
     opened = (
         *(named_dlopen(p, global_=False) for p in dlopen),
         *(named_dlopen(p, global_=True) for p in dlopen_global),
     )
     preloaded = tuple(split_preload(preload))
-    return tuple(load_process(path, system, dlopen=opened, preload=preloaded) for path in roots)
+    images = []
+    for path in roots:
+        try:
+            _refuse_empty([path])
+            images.append(read_root(path))
+        except (MalformedElfError, NotAnImageError, UnreadableFileError, UsageProblemError) as error:
+            if pass_over is None:
+                raise
+            pass_over(error)
+    system.know_programs(images)
+    return tuple(load_process(image, system, dlopen=opened, preload=preloaded) for image in images)
 
 
 def complete_library_path(paths: Sequence[str], *, places: Sequence[str]) -> tuple[str, ...]:
@@ -334,8 +348,18 @@ def _make_system(
     else:
         files = Files(sysroot or "/", layers=inputs.layers, mounted=inputs.spool.path)
     if not files.is_host:
-        library_path = [files.inside(files.find_below(directory)) for directory in library_path]
+        library_path = [_find_inside(entry, files) for entry in library_path]
     return System(read_image, files, library_path=library_path, libc=libc)
+
+
+def _find_inside(library_path: str, files: Files) -> str:
+    """`library_path`, an LD_LIBRARY_PATH, with the directories as the machine with `files` names them."""
+    from linkcheck.loader.tokens import has_token
+
+    return ":".join(
+        one and (files.find_inside(one) if has_token(one) else files.inside(files.find_below(one)))
+        for one in library_path.split(":")
+    )
 
 
 def check_programs(

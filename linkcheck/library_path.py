@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.elf.reader import read_image
 from linkcheck.errors import NotAnImageError, ReplacedLibraryError, UnplacedLibraryError
-from linkcheck.inputs.process import load_process
+from linkcheck.inputs.process import load_process, read_root
 from linkcheck.loader.system import System
 from linkcheck.model import FileKind
 
@@ -62,11 +62,12 @@ def _read_images(paths: Sequence[str]) -> list[Image]:
 def _load_each(images: Sequence[Image], library_path: Sequence[str]) -> list[LoadSet]:
     """A load set for each of `images`; a library that a program loads is a part of that program and has none."""
     system = System(read_image, library_path=library_path)
+    system.know_programs(images)
     loaded: set[tuple[int, int]] = set()
     load_sets = []
     for image in images:
         if (image.device, image.inode) not in loaded:
-            load_set = load_process(image.path, system)
+            load_set = load_process(read_root(image.path), system)
             loaded.update((module.image.device, module.image.inode) for module in load_set.modules)
             load_sets.append(load_set)
     return load_sets

@@ -121,6 +121,7 @@ class Verification:
                 self._judge_file(examined, None)
             # What else is found in a directory and is no image (object files, debug companions) is nobody's root.
         self._beside = tuple(self.images)
+        self.system.know_programs(image for _, image in images)
         # Programs first: a library in a directory that some program there loads is judged as a part of it.
         programs = [(file, image) for file, image in images if image.is_executable]
         libraries = [(file, image) for file, image in images if not image.is_executable]

@@ -41,25 +41,25 @@ def command(
     """
     from linkcheck.api import load_trees
     from linkcheck.cli.emit import print_error
-    from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError, UsageProblemError
+    from linkcheck.errors import UnreadableFileError, UsageProblemError
     from linkcheck.report.tree import render_trees
 
     refuse_inputs(output, (*roots, *dlopen, *dlopen_global, *preload))
-    load_sets: list[LoadSet] = []
+    load_sets: tuple[LoadSet, ...] = ()
     errors: dict[str, None] = {}  # each once: a --root that is none is every ROOT's
-    for root in roots:
-        try:
-            load_sets += load_trees(
-                [root],
-                dlopen=dlopen,
-                dlopen_global=dlopen_global,
-                preload=preload,
-                library_path=library_path,
-                sysroot=sysroot,
-                libc=libc,
-            )
-        except (MalformedElfError, NotAnImageError, UnreadableFileError, UsageProblemError) as error:
-            errors[str(error)] = None
+    try:
+        load_sets = load_trees(
+            roots,
+            dlopen=dlopen,
+            dlopen_global=dlopen_global,
+            preload=preload,
+            library_path=library_path,
+            sysroot=sysroot,
+            libc=libc,
+            pass_over=lambda error: errors.update({str(error): None}),
+        )
+    except (UnreadableFileError, UsageProblemError) as error:
+        errors[str(error)] = None
     if load_sets:
         emit(render_trees(load_sets, format_, tried=tried), output)
     for text in errors:

@@ -83,8 +83,7 @@ class _Loading:
         self.preload = [*split_preload((facts.environment.get("LD_PRELOAD", ""),)), *_read_preload_file(files)]
         self.by_file = {(one.image.device, one.image.inode): one for one in mapped.images}
         self.by_path = {files.inside(one.image.path): one for one in mapped.images}
-        self.system.start_with(root.image)
-        interpreter = root.image.interpreter or self.system.interpreter(root.image.target) or ""
+        interpreter = root.image.interpreter or self.system.loader_of(root.image) or ""
         #: Mapped by the kernel, and in no scope as long as nobody needs it.
         self.interpreter = interpreter.rpartition("/")[2]
 

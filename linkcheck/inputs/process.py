@@ -9,7 +9,7 @@ from linkcheck.elf.reader import explain_kind, read_image
 from linkcheck.errors import MalformedElfError, NotAnImageError, UnreadableFileError
 from linkcheck.loader.load import Dlopen, load
 from linkcheck.loader.tidy import tidy_paths
-from linkcheck.loader.tokens import expand
+from linkcheck.loader.tokens import has_token
 from linkcheck.model import IMAGE_KINDS, FileIdentity
 from linkcheck.policy.patterns import means_file
 from linkcheck.value import Value, replace
@@ -92,7 +92,7 @@ def start_process(
         _, made = _find_below((), [_open_edge(edge, callers[edge]) for edge in edges if edge in callers], system.files)
         requests = [*made, *dlopen]
         names = (*preload, *(one.name for one in requests))
-        opened = [examiner.examine(name) for name in names if "/" in name and not _has_token(name)]
+        opened = [examiner.examine(name) for name in names if "/" in name and not has_token(name)]
         broken = {examined.identity.path for examined in opened if examined.image is None}
         load_set = load(root, system, preload=preload, dlopen=requests, broken=broken)
         tidied = tidy_paths(load_set, system)
@@ -101,6 +101,11 @@ def start_process(
         if not more:
             break
         callers.update(more)
+    if load_set.unresolved and any(has_token(name) for name in names):
+        from linkcheck.inputs.token_names import examine_expanded
+
+        tidied, led_to = examine_expanded(load_set, tidied, names, system, examiner)
+        opened += led_to
     load_set = replace(_locate_unresolved(tidied, neighbours), named=named)
     given = {system.files.absolute(examined.identity.path): examined.identity.path for examined in opened}
     rejected = (attempt.path for missing in load_set.unresolved for attempt in missing.rejected)
@@ -108,38 +113,48 @@ def start_process(
     return Process(load_set, tuple(opened), tuple(examiner.examine(path) for path in met), tuple(callers))
 
 
-def load_process(path: str, system: System, *, dlopen: Sequence[Dlopen] = (), preload: Sequence[str] = ()) -> LoadSet:
-    """The load set of a process of the file at `path`, with absolute paths, for showing and not for judging.
+def read_root(path: str) -> Image:
+    """The image of the file at `path`, which gets an absolute path.
 
-    Raises UnreadableFileError, NotAnImageError or MalformedElfError when `path` cannot be read, and UsageProblemError
-    for a file inside an archive; whatever else is wrong is part of the load set.
+    Raises UnreadableFileError, NotAnImageError or MalformedElfError when it cannot be read, and UsageProblemError for a
+    file inside an archive.
     """
     try:
-        root = read_image(_make_absolute(path))
+        return read_image(_make_absolute(path))
     except (NotAnImageError, UnreadableFileError):
         from linkcheck.inputs.refused import refuse_archive, refuse_member
 
         refuse_member(path)
         refuse_archive(path)
         raise
+
+
+def load_process(root: Image, system: System, *, dlopen: Sequence[Dlopen] = (), preload: Sequence[str] = ()) -> LoadSet:
+    """The load set of a process of `root`, which `read_root` has read, for showing and not for judging.
+
+    Whatever is wrong with what it loads is part of the load set.
+    """
     preload, dlopen = _find_below(preload, dlopen, system.files)
     load_set = load(root, system, preload=preload, dlopen=dlopen)
     return _locate_unresolved(tidy_paths(load_set, system), ())
 
 
-def _has_token(name: str) -> bool:
-    """Whether `name` has a token such as $ORIGIN in it: where that leads is for the loader to say."""
-    return "$" in name and expand(name, lambda _: "") != name
-
-
 def _find_below(
     preload: Sequence[str], dlopen: Sequence[Dlopen], files: Files
 ) -> tuple[Sequence[str], Sequence[Dlopen]]:
-    """`preload` and `dlopen` with the paths of this machine for files that may be named as the target sees them."""
+    """`preload` and `dlopen` with the paths of this machine for files that may be named as the target sees them.
+
+    A name with a token gets the target's path as far as that is known: the loader knows the rest.
+    """
     if files.is_host:
         return preload, dlopen
-    found = [files.find_below(name) if "/" in name else name for name in preload]
-    return found, [replace(one, name=files.find_below(one.name)) if "/" in one.name else one for one in dlopen]
+
+    def find(name: str) -> str:
+        if "/" not in name:
+            return name
+        return files.find_inside(name) if has_token(name) else files.find_below(name)
+
+    return [find(name) for name in preload], [replace(one, name=find(one.name)) for one in dlopen]
 
 
 def _locate_unresolved(load_set: LoadSet, directories: Iterable[str]) -> LoadSet:

@@ -98,6 +98,17 @@ class Files:
             return whole
         return self.root + name
 
+    def find_inside(self, name: str) -> str:
+        """The machine's name of what a user calls `name`, as in `find_below`; nothing is changed from a `$` on.
+
+        What stands there may be a token, and then only the loader knows where `..` behind it leads.
+        """
+        directory, slash, start = name.partition("$")[0].rpartition("/")
+        if not slash:
+            return name
+        inside = self.inside(self.find_below(f"{directory}/"))
+        return f"{inside.rstrip('/')}/{start}{name[len(directory) + len(start) + 1 :]}"
+
     def _is_below(self, directory: str) -> bool:
         """Whether the host's `directory`, a path without links, is the sysroot, or below it."""
         return directory == self.root or directory.startswith(self.root + "/")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from linkcheck.errors import LinkcheckError
 from linkcheck.loader.interpreter import find_interpreter_fault
 from linkcheck.loader.search import Found, Missing, Probes, Requester, Searcher
-from linkcheck.loader.tokens import expand
+from linkcheck.loader.tokens import expand, has_token
 from linkcheck.model import DLOPEN_PRIORITIES, FoundBy, Libc, LoadSet, Module, Opened, Unresolved
 from linkcheck.value import Value, replace
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from linkcheck.loader.system import System
-    from linkcheck.model import Image, Target
+    from linkcheck.model import Image
 
     #: What was asked for (tokens expanded) and what the search says, to what is the case.
     Settle = Callable[[str, Found | Missing], Found | Missing]
@@ -109,6 +109,8 @@ class Loading:
         self.settle: Settle | None = None
         self.broken: frozenset[str] = frozenset()
         self.probes = Probes()
+        #: The loader that the process starts with.
+        self.loader: str | None = None
         self.entries: list[Entry] = []
         self.unresolved: list[Unresolved] = []
         self.opened: list[Opened] = []
@@ -120,7 +122,7 @@ class Loading:
 
     def add_root(self, root: Image) -> None:
         """Start with `root`."""
-        self.system.start_with(root)
+        self.loader = self.system.loader_of(root)
         files = self.system.files
         path = files.inside(root.path)
         if root.is_executable:
@@ -201,9 +203,9 @@ class Loading:
         self.opened.append(Opened(entry.index, request.global_, request.deepbind, caller.index, noted))
 
     def _inside(self, name: str) -> str:
-        """The machine's name for a file that the host calls `name`."""
+        """The machine's name for a file that the host calls `name`; one with a token is the machine's already."""
         files = self.system.files
-        return files.inside(name) if name.startswith("/") and not files.is_host else name
+        return name if files.is_host or not name.startswith("/") or has_token(name) else files.inside(name)
 
     def _give_up(self, requester: Entry, name: str, special: FoundBy) -> None:
         """Miss `name`, which is in `broken`."""
@@ -316,12 +318,7 @@ class Loading:
         """Why this machine's directories tell nothing of this process, or "", also for one that runs here."""
         if self.settle is not None:
             return ""
-        target = self.entries[0].module.image.target
-        return self.system.other_machine(target, self._loader_path(target))
-
-    def _loader_path(self, target: Target) -> str | None:
-        """Where a process for `target` has its loader."""
-        return self.system.interpreter(target)
+        return self.system.other_machine(self.entries[0].module.image.target, self.loader)
 
     def _is_there(self, requester: Entry, name: str) -> bool:
         """Whether `name` asks for something that is loaded, as far as that is known without a search."""
@@ -334,7 +331,7 @@ class Loading:
         if "$" not in name:
             return name
         target = requester.module.image.target
-        return expand(name, lambda token: self.system.token_value(target, requester.origin, token)) or name
+        return expand(name, lambda token: self.system.token_value(target, self.loader, requester.origin, token)) or name
 
     def _search(self, requester: Entry, name: str, special: FoundBy | None) -> Found | Missing:
         interpreter = self._interpreter(requester.module.image, name)
@@ -350,13 +347,13 @@ class Loading:
                 link = link.loader
             root = self.entries[0]
             executable = Requester(root.module.image, root.origin)
-            searcher = Searcher(self.system, chain, executable, opened_by_dlopen=by_dlopen)
+            searcher = Searcher(self.system, chain, executable, self.loader, opened_by_dlopen=by_dlopen)
             self._searchers[requester.index, by_dlopen] = searcher
         return searcher.search(name, self.probes)
 
     def _interpreter(self, image: Image, name: str) -> Found | None:
         """The loader, when `name` is its path or its SONAME: it is mapped already and never searched for."""
-        path = self.system.interpreter(image.target)
+        path = self.loader
         # Only a look at the file tells its SONAME; by convention both ends are called alike, so others cost nothing.
         if path is None or name not in (path, path.rpartition("/")[2]):
             return None

@@ -67,8 +67,11 @@ def leave_out_this_machine(missing: Missing, name: str, origins: Iterable[str], 
         if attempt.found_by not in _OF_THE_MACHINE
         and (attempt.found_by not in _OF_THE_FILE or attempt.path.startswith(homes))
     )
-    ends_there = missing.stopped and kept and kept[-1] is missing.tried[-1]
-    return replace(missing, tried=kept, given_up="" if ends_there else reason)
+    if missing.stopped and kept and kept[-1] is missing.tried[-1]:
+        return replace(missing, tried=kept)  # the search ends there
+    looked_into = {attempt.path.rpartition("/")[0] or "/" for attempt in kept}
+    directories = tuple(one for one in missing.directories if one in looked_into)
+    return replace(missing, directories=directories, tried=kept, given_up=reason)
 
 
 def _find_target(system: System, path: str) -> Target | None:

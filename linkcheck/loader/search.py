@@ -36,6 +36,8 @@ class _Places(Value):
     #: DF_1_NODEFLIB: neither the cache nor the default directories.
     no_defaults: bool
     target: Target
+    #: What has the default directories built in.
+    loader: str | None
     #: A dlopen asks, not a NEEDED.
     by_dlopen: bool
 
@@ -122,32 +124,35 @@ class _Trail:
 class Searcher:
     """Finds what one image asks for; what it found is kept for all that search the same places (System.searches)."""
 
-    __slots__ = ("_by_dlopen", "_known", "_places", "_requester", "_system")
+    __slots__ = ("_by_dlopen", "_known", "_loader", "_places", "_requester", "_system")
 
     def __init__(
         self,
         system: System,
         chain: Sequence[Requester],
         executable: Requester | None,
+        loader: str | None,
         *,
         opened_by_dlopen: bool = False,
     ) -> None:
         """For the requests of chain[0], which was loaded for chain[1], and so on up.
 
         `executable` is the image the process started from: its DT_RPATH is searched for every request, also for those
-        of dlopened images, whose chain does not lead to it. `opened_by_dlopen` says that a dlopen asks, not a NEEDED.
+        of dlopened images, whose chain does not lead to it. `loader` is the path of what the process starts with.
+        `opened_by_dlopen` says that a dlopen asks, not a NEEDED.
         """
         self._system = system
         self._requester = chain[0]
         self._by_dlopen = opened_by_dlopen
-        self._places = _find_places(system, chain, executable, opened_by_dlopen)
+        self._loader = loader
+        self._places = _find_places(system, chain, executable, loader, opened_by_dlopen)
         # The programs of one directory search the same places for the same libraries.
         self._known = system.searches.setdefault(self._places, {})
 
     def search(self, name: str, probes: Probes) -> Found | Missing:
         """Find `name`. Each directory takes one of `probes`; when none is left, it is Missing with `given_up`."""
         system = self._system
-        expanded = expand(name, _values(system, self._requester)) if "$" in name else name
+        expanded = expand(name, _values(system, self._requester, self._loader)) if "$" in name else name
         if not expanded:
             trail = _Trail()
             trail.tried.append(Attempt(name, FoundBy.PATH, "a token in it has no value"))
@@ -206,21 +211,25 @@ def _settle(system: System, image: Image | None, path: str, found_by: FoundBy, t
     return Found(image, path, found_by, tried)
 
 
-def _find_places(system: System, chain: Sequence[Requester], executable: Requester | None, by_dlopen: bool) -> _Places:
+def _find_places(
+    system: System, chain: Sequence[Requester], executable: Requester | None, loader: str | None, by_dlopen: bool
+) -> _Places:
     """Where what chain[0] asks for is searched before the cache."""
     image = chain[0].image
     rpaths: tuple[tuple[str, ...], ...] = ()
     runpath: tuple[str, ...] | None = None
     if image.runpath is not None:
-        runpath = _directories(system, image.runpath, chain[0])
+        runpath = _directories(system, image.runpath, chain[0], loader)
     else:
         holders = list(chain)
         if executable is not None and executable not in holders:
             holders.append(executable)
-        rpaths = tuple(rpath_directories(system, holder) for holder in holders if holder.image.rpath is not None)
-    library_path = library_path_directories(system, executable or chain[-1]) if system.library_path else ()
+        rpaths = tuple(
+            rpath_directories(system, holder, loader) for holder in holders if holder.image.rpath is not None
+        )
+    library_path = library_path_directories(system, executable or chain[-1], loader) if system.library_path else ()
     no_defaults = bool(image.flags_1 & DF_1_NODEFLIB)
-    return _Places(rpaths, library_path, runpath, no_defaults, image.target, by_dlopen)
+    return _Places(rpaths, library_path, runpath, no_defaults, image.target, loader, by_dlopen)
 
 
 def _steps(
@@ -251,42 +260,42 @@ def _steps(
     if places.runpath is not None:
         yield FoundBy.RUNPATH, candidates(places.runpath)
     cached = system.look_up_cache(name, target)
-    if cached and not (places.no_defaults and _below(cached, system.default_directories(target))):
+    if cached and not (places.no_defaults and _below(cached, system.default_directories(target, places.loader))):
         yield FoundBy.CACHE, iter((cached,))
     trail.cache_fault = system.cache_fault(target)
     configured = system.configured_directories(target)
     if configured:
-        defaults = system.default_directories(target) if places.no_defaults else ()
+        defaults = system.default_directories(target, places.loader) if places.no_defaults else ()
         yield FoundBy.CACHE, candidates(d for d in configured if d not in defaults)
     if not places.no_defaults:
-        yield FoundBy.DEFAULT, candidates(system.default_directories(target))
+        yield FoundBy.DEFAULT, candidates(system.default_directories(target, places.loader))
 
 
-def rpath_directories(system: System, requester: Requester) -> tuple[str, ...]:
+def rpath_directories(system: System, requester: Requester, loader: str | None) -> tuple[str, ...]:
     """The directories of an image's DT_RPATH, tokens expanded; none when a DT_RUNPATH makes ld.so ignore it."""
     image = requester.image
     if image.rpath is None or image.runpath is not None:
         return ()
-    return _directories(system, image.rpath, requester)
+    return _directories(system, image.rpath, requester, loader)
 
 
-def library_path_directories(system: System, executable: Requester) -> tuple[str, ...]:
+def library_path_directories(system: System, executable: Requester, loader: str | None) -> tuple[str, ...]:
     """The directories of LD_LIBRARY_PATH; its tokens are those of the executable."""
-    values = _values(system, executable)
+    values = _values(system, executable, loader)
     return unique(found for entry in system.library_path for found in _elements(entry, ":;", values))
 
 
-def _directories(system: System, path: str, requester: Requester) -> tuple[str, ...]:
+def _directories(system: System, path: str, requester: Requester, loader: str | None) -> tuple[str, ...]:
     """The directories of `path`, a DT_RPATH or DT_RUNPATH of `requester`, worked out once for all its requests."""
-    key = (path, requester.origin, requester.image.target)
+    key = (path, requester.origin, requester.image.target, loader)
     known = system.search_paths.get(key)
     if known is None:
-        known = system.search_paths[key] = _elements(path, ":", _values(system, requester))
+        known = system.search_paths[key] = _elements(path, ":", _values(system, requester, loader))
     return known
 
 
-def _values(system: System, requester: Requester) -> Callable[[str], str | None]:
-    return partial(system.token_value, requester.image.target, requester.origin)
+def _values(system: System, requester: Requester, loader: str | None) -> Callable[[str], str | None]:
+    return partial(system.token_value, requester.image.target, loader, requester.origin)
 
 
 def _elements(path: str, separators: str, values: Callable[[str], str | None]) -> tuple[str, ...]:

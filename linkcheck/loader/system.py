@@ -15,7 +15,7 @@ from linkcheck.loader.interpreter import is_musl_loader, recognise_libc
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from linkcheck.loader.processor import Processor
     from linkcheck.loader.search import Found, Missing
@@ -50,8 +50,8 @@ class System:
         """
         self.files = files if files is not None else Files()
         self.library_path = tuple(library_path)
-        #: Search path, $ORIGIN and target -> directories; search.py fills it.
-        self.search_paths: dict[tuple[str, str | None, Target], tuple[str, ...]] = {}
+        #: Search path, $ORIGIN, target and loader -> directories; search.py fills it.
+        self.search_paths: dict[tuple[str, str | None, Target, str | None], tuple[str, ...]] = {}
         #: Places -> by name, what a search found, and how many directories it looked into; search.py fills it.
         self.searches: dict[object, dict[str, tuple[Found | Missing, int]]] = {}
         #: Images by identity -> the image itself, and the same with a shorter path; tidy.py fills it.
@@ -69,8 +69,9 @@ class System:
         self._cache_faults: dict[Target, str] = {}
         self._cached: dict[tuple[str, Target], str | None] = {}
         self._configured: tuple[str, ...] | None = None
-        self._defaults: dict[Target, tuple[str, ...]] = {}
-        self._interpreters: dict[Target, str] = {}
+        self._defaults: dict[tuple[Target, str | None], tuple[str, ...]] = {}
+        #: Target -> the loader of all programs for it that `know_programs` was told of, if they have one in common.
+        self._agreed: dict[Target, str | None] = {}
         self._other_machines: dict[tuple[Target, str | None], str] = {}
 
     def display(self, path: str) -> str:
@@ -110,20 +111,21 @@ class System:
         """Whose loader a process of `root` starts with."""
         return self._libc or recognise_libc(root)
 
-    def start_with(self, root: Image) -> None:
-        """Take the interpreter that `root` names as the one for its target; the first root of a target decides.
+    def know_programs(self, images: Iterable[Image]) -> None:
+        """Take the programs among `images` for those that may open the libraries which are roots (see `loader_of`)."""
+        for image in images:
+            loader = _named_loader(image)
+            if image.is_executable and loader is not None and self._agreed.setdefault(image.target, loader) != loader:
+                self._agreed[image.target] = None  # they disagree, whatever other programs say
 
-        musl's is none: it gets here only when `libc` says otherwise.
+    def loader_of(self, root: Image) -> str | None:
+        """The path of glibc's loader that a process of `root` starts with; None on a machine that has no usual one.
+
+        A program names it. A library gets the one that all programs for its target name (`know_programs`); without
+        programs, or where they disagree, the one that it names itself, as libc.so.6 does, or else the usual one.
         """
-        if root.target not in self._interpreters:
-            named = None if root.interpreter is None or is_musl_loader(root.interpreter) else root.interpreter
-            path = named or self._interpreter or interpreter_path(root.target)
-            if path is not None:
-                self._interpreters[root.target] = path
-
-    def interpreter(self, target: Target) -> str | None:
-        """The path of the loader for `target`, or None."""
-        return self._interpreters.get(target) or self._interpreter or interpreter_path(target)
+        agreed = None if root.is_executable else self._agreed.get(root.target)
+        return agreed or _named_loader(root) or self._interpreter or interpreter_path(root.target)
 
     def other_machine(self, target: Target, loader: str | None) -> str:
         """Why searches here tell nothing of a process for `target` that starts with `loader`; "" when they do."""
@@ -151,19 +153,19 @@ class System:
             known = self._processors[target] = describe_processor(target, os.uname().machine, cpuinfo)
         return known
 
-    def token_value(self, target: Target, origin: str | None, name: str) -> str | None:
-        """What the token `name` (ORIGIN, LIB, PLATFORM) is in an image for `target` in directory `origin`."""
+    def token_value(self, target: Target, loader: str | None, origin: str | None, name: str) -> str | None:
+        """What `loader` takes the token `name` (ORIGIN, LIB, PLATFORM) for, in an image for `target` in `origin`."""
         if name == "ORIGIN":
             return origin
         if name == "PLATFORM":
             return self.processor(target).platform
-        return library_token(self.default_directories(target))
+        return library_token(self.default_directories(target, loader))
 
-    def default_directories(self, target: Target) -> tuple[str, ...]:
-        """The directories built into the loader for `target`."""
-        known = self._defaults.get(target)
+    def default_directories(self, target: Target, loader: str | None) -> tuple[str, ...]:
+        """The directories built into `loader`, which is one for `target`."""
+        known = self._defaults.get((target, loader))
         if known is None:
-            known = self._defaults[target] = default_directories(self.files, self.interpreter(target), target)
+            known = self._defaults[target, loader] = default_directories(self.files, loader, target)
         return known
 
     def look_up_cache(self, name: str, target: Target) -> str | None:
@@ -203,3 +205,9 @@ class System:
                 self._caches[target] = None
                 self._cache_faults[target] = f"cannot be read: {error.strerror or error}"
         return self._caches[target]
+
+
+def _named_loader(image: Image) -> str | None:
+    """What PT_INTERP of `image` names, if it is not musl's: that gets here only when `libc` says otherwise."""
+    named = image.interpreter
+    return None if named is None or is_musl_loader(named) else named

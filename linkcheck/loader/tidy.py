@@ -25,8 +25,8 @@ def tidy_paths(load_set: LoadSet, system: System) -> LoadSet:
     for missing in load_set.unresolved:
         tidied = known.get(missing.directories)
         if tidied is None:
-            tidied = known[missing.directories] = tuple(dict.fromkeys(map(_tidy_path, missing.directories)))
-        rejected = tuple(replace(attempt, path=_tidy_path(attempt.path)) for attempt in missing.rejected)
+            tidied = known[missing.directories] = tuple(dict.fromkeys(map(tidy_path, missing.directories)))
+        rejected = tuple(replace(attempt, path=tidy_path(attempt.path)) for attempt in missing.rejected)
         unresolved.append(replace(missing, directories=tidied, rejected=rejected))
     return replace(load_set, modules=modules, unresolved=tuple(unresolved))
 
@@ -53,7 +53,8 @@ def _tidy_image(image: Image) -> Image:
     return replace(image, path=short)
 
 
-def _tidy_path(path: str) -> str:
+def tidy_path(path: str) -> str:
+    """`path` without `.` and `..`, unless that names something else."""
     short = os.path.normpath(path)
     if short == path:
         return path

@@ -31,6 +31,11 @@ def expand(text: str, value_of: Callable[[str], str | None]) -> str | None:
     return None if missing else "".join(expanded)
 
 
+def has_token(name: str) -> bool:
+    """Whether `name` has a token in it: where that leads is for the loader to say."""
+    return "$" in name and expand(name, lambda _: "") != name
+
+
 def _split_token(piece: str) -> tuple[str | None, str]:
     """The token that `piece`, which follows a dollar sign, begins with, and the rest; None when it is none."""
     if piece.startswith("{"):

@@ -188,8 +188,10 @@ def _may_open(load_set: LoadSet, module: Module) -> Iterator[str]:
 def _draw_missing(unresolved: Unresolved, lead: str, stem: str, told: set[str]) -> Iterator[str]:
     """The lines of what was not found; why a search says nothing is told once, `told` remembers it."""
     unusable = bool(unresolved.rejected) and unresolved.rejected[-1].found_by is FoundBy.INTERPRETER
-    reason = f": {unresolved.given_up}" if unresolved.given_up and unresolved.given_up not in told else ""
-    told.add(unresolved.given_up)
+    reason = ""
+    if unresolved.given_up:
+        reason = " (as above)" if unresolved.given_up in told else f": {unresolved.given_up}"
+        told.add(unresolved.given_up)
     yield f"{lead}{printable(unresolved.needed)} => {'not usable' if unusable else 'not found'}{reason}"
     for attempt in unresolved.rejected:
         yield f"{stem}    {printable(attempt.path)}: {printable(attempt.reason)}"

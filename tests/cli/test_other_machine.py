@@ -230,4 +230,28 @@ def test_tree_says_it_once(shop: Workshop, capfd: pytest.CaptureFixture[str]) ->
     assert run(["tree", str(library)]) == 1
     shown = capfd.readouterr().out
     assert shown.count(HERE) == 1
-    assert "libc.so.6 => not found\n" in shown
+    assert "libc.so.6 => not found (as above)\n" in shown
+
+
+def test_tree_names_only_directories_that_say_something(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    (shop.base / "there").mkdir()
+    loader = ("-pie", "-Wl,--dynamic-linker=/lib/ld-linux-aarch64.so.1")
+    program = turn(shop.executable("bin/main", needs=("libz.so.1",), runpath="$ORIGIN:/opt:/lib64", flags=loader))
+    run(["tree", str(program), "--library-path", str(shop.base / "there")])
+    shown = capfd.readouterr().out
+    assert shown.count(HERE) == 1
+    assert "libz.so.1 => not found (as above)\n" in shown
+    named = [line.strip().removeprefix("not in ") for line in shown.splitlines() if "not in " in line]
+    assert named == [str(shop.base / "there"), str(shop.base / "bin")]
+
+
+def test_the_loader_of_each_program_says_whether_this_machine_tells_anything(
+    shop: Workshop, capfd: pytest.CaptureFixture[str]
+) -> None:
+    loader = turn(shop.library("ld-linux-aarch64.so.1", soname="ld-linux-aarch64.so.1"))
+    for name, path in (("here", loader), ("elsewhere", "/lib/ld-linux-aarch64.so.1")):
+        turn(shop.executable(name, needs=("libz.so.1",), flags=("-pie", f"-Wl,--dynamic-linker={path}")))
+    for order in (("here", "elsewhere"), ("elsewhere", "here")):
+        verdict = judge(capfd, *order)
+        assert [finding["primary"]["path"] for finding in verdict.errors] == ["here"]
+        assert {c["subject"] for c in verdict.document["checks"] if c["outcome"] == "unknown"} == {"elsewhere"}

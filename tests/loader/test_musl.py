@@ -332,8 +332,7 @@ class TestWhichLibc:
     def test_the_interpreter_of_musl_is_none_of_glibcs(self) -> None:
         root = self.image(interpreter=LOADER)
         system = System(read_image, libc=Libc.GLIBC)
-        system.start_with(root)
-        assert system.interpreter(root.target) == "/lib64/ld-linux-x86-64.so.2"
+        assert system.loader_of(root) == "/lib64/ld-linux-x86-64.so.2"
 
     def test_the_loader_of_a_machine(self, tmp_path: Path) -> None:
         files = Files(str(tmp_path))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from linkcheck.loader.load import Entry
     from linkcheck.loader.search import Found
     from linkcheck.loader.system import System
-    from linkcheck.model import Image, Target
+    from linkcheck.model import Image
 
 #: Names that begin so are the loader itself, which is all of musl's libraries in one.
 _BUILT_IN = ("libc.", "libpthread.", "librt.", "libm.", "libdl.", "libutil.", "libxnet.")
@@ -39,7 +39,6 @@ class MuslLoading(Loading):
     def __init__(self, system: System) -> None:
         """Nothing is loaded yet."""
         super().__init__(system)
-        self._loader: str | None = None
         self._loader_entry: Entry | None = None
         self._last_directories: tuple[str, ...] = ()
         #: Index of an entry -> the path that it was opened by.
@@ -48,8 +47,8 @@ class MuslLoading(Loading):
     def add_root(self, root: Image) -> None:
         """Start with `root`."""
         files = self.system.files
-        self._loader = find_loader(files, root)
-        self._last_directories = system_directories(files, self._loader)
+        self.loader = find_loader(files, root)
+        self._last_directories = system_directories(files, self.loader)
         path = files.inside(root.path)
         if root.is_executable:
             with contextlib.suppress(OSError):
@@ -106,10 +105,7 @@ class MuslLoading(Loading):
         return entry
 
     def _is_loader(self, name: str) -> bool:
-        return name == self._loader or name.startswith(_BUILT_IN)
-
-    def _loader_path(self, _: Target) -> str | None:
-        return self._loader
+        return name == self.loader or name.startswith(_BUILT_IN)
 
     def _is_there(self, requester: Entry, name: str) -> bool:
         return self._is_loader(name) or super()._is_there(requester, name)
@@ -152,7 +148,7 @@ class MuslLoading(Loading):
 
     def _add_loader(self, needed_by: int | None, name: str) -> Unresolved | None:
         """Map the loader; what stands in the load set in its place when it is not on this machine, or broken."""
-        path = self._loader
+        path = self.loader
         if path is None:
             return Unresolved(0, name, ())
         shown = self.system.display(path)
