@@ -6,6 +6,7 @@ it has set the variable to 9.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -154,3 +155,82 @@ def test_an_owner_that_does_not_export_it_any_more_is_found(yard: Yard, owner: P
     program = yard.program("program", PROGRAM, "-fno-pic", "-no-pie", *LINKS)
     yard.library("libowner.so", OWNER.replace("int s_value", "static int s_value", 1))
     assert "LC306" in yard.verify(program, "--policy", yard.policy(IMPORT)).codes
+
+
+TWO_NAMES = """
+int s_value = 1;
+extern int s_other __attribute__((alias("s_value") WEAK));
+int s_get(void) { return USED; }
+"""
+
+
+def two_names(*, weak: bool, used: str) -> str:
+    return TWO_NAMES.replace(" WEAK", ", weak" if weak else "").replace("USED", used)
+
+
+def naming(*names: str) -> str:
+    return IMPORT.replace('symbols = ["s_value"]', f"symbols = [{', '.join(map(repr, names))}]").replace(
+        'forbid-export = ["s_value"]', f"forbid-export = [{', '.join(map(repr, names))}]"
+    )
+
+
+@pytest.mark.parametrize("linker", ["bfd", "gold"])
+@pytest.mark.parametrize("names", [("s_value",), ("s_other",), ("s_value", "s_other")], ids=" ".join)
+@pytest.mark.parametrize("used", ["s_value", "s_other"])
+def test_names_at_the_address_of_the_copy_are_names_of_it(
+    yard: Yard, linker: str, names: tuple[str, ...], used: str
+) -> None:
+    if shutil.which(f"ld.{linker}") is None:
+        pytest.skip(f"needs ld.{linker} (Debian package binutils)")
+    yard.library("libowner.so", two_names(weak=True, used=used))
+    # One relocation, for either name (the linker's choice), and both names in the program's table.
+    program = yard.program("program", PROGRAM.replace("s_value", "s_other"), *COPYING[0], f"-fuse-ld={linker}", *LINKS)
+    assert copies(program)
+    assert yard.run(program).output == "9 9"
+    policy = naming(*names).replace('import = ["s_value"]', f"import = [{names[-1]!r}]")
+    verdict = yard.verify(program, "--policy", yard.policy(policy))
+    assert (verdict.status, [f for f in verdict.findings if f["code"].startswith(("LC3", "LC4"))]) == (0, [])
+    assert {"LC301", "LC302", "LC303", "LC306", "LC401", "LC402"} <= {code for code, _ in verdict.reasons("pass")}
+
+
+@pytest.mark.parametrize("names", [("environ",), ("__environ",), ("environ", "__environ", "_environ")], ids=" ".join)
+def test_the_environment_of_a_default_build_is_one(yard: Yard, names: tuple[str, ...]) -> None:
+    source = """
+#include <stdio.h>
+#include <stdlib.h>
+extern char **environ;
+int main(void) { char *own[] = {"S_VALUE=9", 0}; environ = own; printf("%s", getenv("S_VALUE")); return 0; }
+"""
+    program = yard.program("program", source, *COPYING[1])
+    assert copies(program)
+    assert yard.run(program).output == "9"
+    policy = f'[[state]]\nname = "environment"\nowner = ["libc.so.6"]\nsymbols = [{", ".join(map(repr, names))}]\n'
+    verdict = yard.verify(program, "--policy", yard.policy(policy))
+    assert (verdict.status, [f for f in verdict.findings if f["code"].startswith(("LC3", "LC4"))]) == (0, [])
+
+
+@pytest.mark.parametrize("names", [("s_value",), ("s_value", "s_other"), ("s_value", "s_other", "s_get")], ids=" ".join)
+@pytest.mark.parametrize(
+    ("used", "user", "output"),
+    [
+        ("s_other", "s_value", "9 1 9"),
+        ("s_value", "s_other", "9 9 1"),
+        ("s_value", "s_value", "9 9 9"),
+    ],
+)
+def test_it_has_its_own_where_others_use_a_second_name(
+    yard: Yard, names: tuple[str, ...], used: str, user: str, output: str
+) -> None:
+    yard.library("libowner.so", two_names(weak=False, used=used))
+    yard.library("libuser.so", f"extern int {user}; int s_see(void) {{ return {user}; }}", *LINKS)
+    source = PROGRAM.replace("int s_get(void);", "int s_get(void), s_see(void);").replace(
+        '"%d %d", s_value, s_get()', '"%d %d %d", s_value, s_get(), s_see()'
+    )
+    program = yard.program("program", source, *COPYING[1], "-L.", "-luser", *LINKS)
+    assert copies(program)
+    assert yard.run(program).output == output
+    verdict = yard.verify(program, "--policy", yard.policy(naming(*names)))
+    assert verdict.codes == (set() if output == "9 9 9" else {"LC401"})
+    if verdict.codes:
+        (finding,) = verdict.errors
+        assert finding["evidence"]["copies"] == [str(program), str(yard.base / "libowner.so")]
