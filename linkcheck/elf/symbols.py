@@ -249,6 +249,13 @@ class DynamicSymbols:
             found = exported or list_symtab_definitions(file, self._entries.dynamic.header, function)
             return reaches_own_data(file, self._entries.dynamic, found) if found else None
 
+    def reaches_object(self, address: int, size: int) -> bool | None:
+        """See model.SymbolTable.reaches_object. Nothing is kept: only what a program has a copy of is asked for."""
+        from linkcheck.elf.direct_uses import reaches_object
+
+        with self._open() as file:
+            return reaches_object(file, self._entries.dynamic, address, size)
+
     def demands(self) -> tuple[Demand, ...] | None:
         """See model.SymbolTable.demands. Nothing is kept."""
         from linkcheck.elf.batch import list_demands

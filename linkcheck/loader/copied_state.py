@@ -28,6 +28,7 @@ class _Object(Value):
 
     owner: int
     address: int
+    size: int
     #: The names among the bindings under which the executable has it.
     copied: tuple[str, ...]
     #: All names under which the library exports it.
@@ -38,8 +39,8 @@ def separate_copies(load_set: LoadSet, corrected: Redirections, symbols: Collect
     """`corrected` with the names in `apart` of the objects whose own storage somebody uses beside the copy.
 
     Uses by further names than `symbols` that lead to that storage are added. Where no relocation of the library refers
-    to the object under any name, its own uses reach its own storage, if there are any: a doubt. Raises what `bindings`
-    and SymbolTable.referenced raise.
+    to the object under any name, its own uses reach its own storage, if there are any; whether there are is read from
+    its code, and a doubt where that cannot tell. Raises what `bindings` and SymbolTable.referenced raise.
     """
     found = corrected
     for one in _list_objects(load_set, corrected):
@@ -49,21 +50,20 @@ def separate_copies(load_set: LoadSet, corrected: Redirections, symbols: Collect
 
 def _list_objects(load_set: LoadSet, corrected: Redirections) -> list[_Object]:
     copied: dict[tuple[int, int], list[str]] = {}
+    sizes: dict[tuple[int, int], int] = {}
     for b in corrected.bindings:
         if b.copy_of is not None and b.module == 0:
             source = pick_definition(load_set, b.copy_of, b.symbol, b.version)
             # A name that the library lacks is one of an object that it has under the name in the relocation.
             if source is not None:
-                copied.setdefault((b.copy_of, source.value), []).append(b.symbol)
-    return [
-        _Object(
-            owner,
-            address,
-            unique(names),
-            unique((*names, *load_set.modules[owner].image.symbols.objects_at(address))),
-        )
-        for (owner, address), names in copied.items()
-    ]
+                place = (b.copy_of, source.value)
+                copied.setdefault(place, []).append(b.symbol)
+                sizes[place] = max(source.size, sizes.get(place, 0))
+    found = []
+    for (owner, address), names in copied.items():
+        every = unique((*names, *load_set.modules[owner].image.symbols.objects_at(address)))
+        found.append(_Object(owner, address, sizes[owner, address], unique(names), every))
+    return found
 
 
 def _separate(load_set: LoadSet, corrected: Redirections, one: _Object, symbols: Collection[str]) -> Redirections:
@@ -73,21 +73,37 @@ def _separate(load_set: LoadSet, corrected: Redirections, one: _Object, symbols:
     # -Bsymbolic and protected visibility keep a copied name inside, whatever the relocations are.
     separate = [b for b in own if b.module != one.owner or b.symbol in one.copied]
     idle = [b for b in own if b not in separate]
-    image = load_set.modules[one.owner].image
-    doubt, unclear = corrected.doubt, corrected.unclear
+    table = load_set.modules[one.owner].image.symbols
+    known = corrected
     if not any(b.module == one.owner for b in separate):
-        referenced = image.symbols.referenced(one.names)
+        referenced = table.referenced(one.names)
         if referenced is None:
-            unclear = tuple(dict.fromkeys((*unclear, one.owner)))
-        elif not referenced:
-            doubt = doubt or _describe(load_set, one)
-        else:
+            known = replace(known, unclear=tuple(dict.fromkeys((*known.unclear, one.owner))))
+        elif referenced:
             separate += [b for b in idle if b.symbol in referenced]
             idle = [b for b in idle if b.symbol not in referenced]
-    kept = [b for b in corrected.bindings if b not in idle]
+        elif reaches := table.reaches_object(one.address, one.size):
+            known = _keep_inside(known, one)
+        elif reaches is None:
+            known = replace(known, doubt=known.doubt or _describe(load_set, one))
+    kept = [b for b in known.bindings if b not in idle]
     kept += [b for b in separate if b.symbol in further]
-    apart = corrected.apart.union(one.copied) if separate else corrected.apart
-    return replace(corrected, bindings=tuple(kept), apart=apart, doubt=doubt, unclear=unclear)
+    apart = known.apart.union(one.copied) if separate else known.apart
+    return replace(known, bindings=tuple(kept), apart=apart)
+
+
+def _keep_inside(corrected: Redirections, one: _Object) -> Redirections:
+    """`corrected` with the library's uses of the object under its copied names bound to its own storage."""
+    kept = (
+        replace(b, provider=one.owner, copy_of=None) if b.module == one.owner and b.symbol in one.copied else b
+        for b in corrected.bindings
+    )
+    return replace(
+        corrected,
+        bindings=tuple(kept),
+        fixed=tuple(dict.fromkeys((*corrected.fixed, one.owner))),
+        apart=corrected.apart.union(one.copied),
+    )
 
 
 def _is_own(load_set: LoadSet, binding: Binding, one: _Object) -> bool:
@@ -104,5 +120,5 @@ def _describe(load_set: LoadSet, one: _Object) -> str:
     owner, program = load_set.modules[one.owner].image.path, load_set.root.path
     return (
         f"{owner}: no relocation refers to {one.copied[0]}, of which {program} has a copy (R_*_COPY): uses inside this "
-        "file, if there are any, reach another object than the copy"
+        "file, if there are any, which cannot be seen, reach another object than the copy"
     )

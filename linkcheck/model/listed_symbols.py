@@ -88,6 +88,10 @@ class ListedSymbols(Value):
         """See SymbolTable.reaches_own_data; there is no code to see it in."""
         return None
 
+    def reaches_object(self, address: int, size: int) -> bool | None:
+        """See SymbolTable.reaches_object; there is no code to see it in."""
+        return None
+
     def demands(self) -> tuple[Demand, ...]:
         """See SymbolTable.demands."""
         return tuple(_demand(s) for s in self.imports() if not s.weak)

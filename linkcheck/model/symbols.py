@@ -150,6 +150,11 @@ class SymbolTable(Protocol):
         The functions that it calls are not looked at.
         """
 
+    def reaches_object(self, address: int, size: int) -> bool | None:
+        """Whether code or data of this file reaches the `size` bytes at `address` without asking ld.so; None: cannot be
+        told.
+        """
+
     def demands(self) -> tuple[Demand, ...] | None:
         """The imports that are not weak, in table order; None when there are too many to keep."""
 
