@@ -32,7 +32,7 @@ _RELATIVE = 8
 #: Slots that ld.so fills by a look-up: GLOB_DAT, JUMP_SLOT, and the three kinds of slots for thread-local variables.
 _LOOKED_UP = frozenset({6, 7, 16, 18, 36})
 #: Opcode (its last byte) of the usual instructions with a number behind the address -> the bytes it may have.
-NUMBER_SIZES = {
+_NUMBER_SIZES = {
     **dict.fromkeys((0x6B, 0x70, 0x80, 0x83, 0xA4, 0xAC, 0xBA, 0xC0, 0xC1, 0xC2, 0xC4, 0xC5, 0xC6, 0xF6), (0, 1)),
     **dict.fromkeys((0x69, 0x81, 0xC7, 0xF7), (0, 2, 4)),
 }
@@ -75,7 +75,7 @@ def _list_addressed(code: bytes, start: int) -> Iterator[int]:
     for at in range(2, len(code) - 3):
         if code[at - 1] & 0xC7 == 0x05:
             address = start + at + 4 + int.from_bytes(code[at : at + 4], "little", signed=True)
-            yield from (address + number for number in NUMBER_SIZES.get(code[at - 2], (0,)))
+            yield from (address + number for number in _NUMBER_SIZES.get(code[at - 2], (0,)))
 
 
 def _list_targets(code: bytes, start: int) -> Iterator[int]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from linkcheck.elf.direct_data import NUMBER_SIZES
 from linkcheck.elf.dynamic import DT_RELA, DT_RELASZ
 from linkcheck.elf.header import PF_X, PT_LOAD
 from linkcheck.elf.limits import MAX_RELOCATION_BYTES, MAX_SCANNED_CODE
@@ -30,8 +29,14 @@ _RELATIVE = 8
 _DT_RELRSZ = 35
 _DT_RELR = 36
 _WORD = 8
-#: What an instruction may have behind the address; some that have a number there are not among the usual ones.
-_ANY_NUMBER = (0, 1, 2, 4)
+#: Opcodes with a number behind the address: of one byte, of two or four, and of these only with ModRM.reg 0 or 1.
+_BYTE = frozenset((0x6B, 0x80, 0x83, 0xC0, 0xC1, 0xC6))
+_NUMBER = frozenset((0x69, 0x81, 0xC7))
+_TEST_BYTE, _TEST_NUMBER = 0xF6, 0xF7
+#: Second bytes of opcodes that begin with 0F, with a byte behind the address.
+_BYTE_AFTER_0F = frozenset((0x70, 0xA4, 0xAC, 0xBA, 0xC2, 0xC4, 0xC5, 0xC6))
+#: First bytes of a VEX and an EVEX prefix, and how far before the opcode they are.
+_VEX = ((0xC5, 2), (0xC4, 3), (0x62, 4))
 
 
 def reaches_object(file: BoundedFile, dynamic: DynamicSection, address: int, size: int) -> bool | None:
@@ -58,25 +63,47 @@ def reaches_object(file: BoundedFile, dynamic: DynamicSection, address: int, siz
     for segment in code:
         span = header.locate(segment.address, "the code")
         raw = b"" if span is None else span.read(file, 0, span.size)
-        for sizes, end in _list_addressed(raw, segment.address):
-            if any(end + number in wanted for number in sizes):
+        for at, end in _list_addressed(raw, wanted, segment.address):
+            places = [end + size in wanted for size in _size_number(raw, at)]
+            if all(places):
                 return True
-            if any(end + number in wanted for number in _ANY_NUMBER):
+            if any(places):
                 answer = None
     return answer
 
 
 #: A ModRM byte that says so, before four bytes. Zero-width, for such bytes may be in one another's.
 _RELATIVE_ADDRESSES = re.compile(rb"(?<=[\x05\x0d\x15\x1d\x25\x2d\x35\x3d])(?=(.{4}))", re.DOTALL)
+#: The most bytes that are behind an address.
+_LONGEST_NUMBER = 4
 
 
-def _list_addressed(code: bytes, start: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """What instructions may address relative to themselves, without the bytes behind, and how many these may be."""
+def _list_addressed(code: bytes, wanted: range, start: int) -> Iterator[tuple[int, int]]:
+    """Where in `code` an address may be that is `wanted`, and which it is without a number behind."""
+    first, last = wanted.start - _LONGEST_NUMBER - start - 4, wanted.stop - start - 4
     for match in _RELATIVE_ADDRESSES.finditer(code):
         at = match.start()
-        opcode = code[at - 2] if at > 1 else 0
-        offset = int.from_bytes(match[1], "little", signed=True)
-        yield NUMBER_SIZES.get(opcode, (0,)), start + at + 4 + offset
+        if first <= at + int.from_bytes(match[1], "little", signed=True) < last:
+            yield at, start + at + 4 + int.from_bytes(match[1], "little", signed=True)
+
+
+def _size_number(code: bytes, at: int) -> tuple[int, ...]:
+    """How many bytes the instruction with an address at `at` has behind it; several where that cannot be told."""
+    before = code[max(at - 6, 0) : at].rjust(6, b"\0")
+    opcode, prefix, register = before[-2], before[-3], before[-1] >> 3 & 7
+    if prefix == 0x0F:
+        return (int(opcode in _BYTE_AFTER_0F),)
+    if prefix in (0x38, 0x3A) and before[-4] == 0x0F:
+        return (int(prefix == 0x3A),)
+    if any(before[-2 - distance] == first for first, distance in _VEX):
+        return (0, 1)
+    if opcode in _BYTE or (opcode == _TEST_BYTE and register < 2):
+        return (1,)
+    if opcode in _NUMBER or (opcode == _TEST_NUMBER and register < 2):
+        # REX may stand between the prefix for 16 bits and the opcode.
+        short = prefix == 0x66 or (prefix & 0xF0 == 0x40 and before[-4] == 0x66)
+        return (2,) if short else (4,)
+    return (0,)
 
 
 def _list_relative(file: BoundedFile, dynamic: DynamicSection) -> list[int] | None:

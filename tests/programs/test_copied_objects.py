@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from linkcheck.elf.reader import read_image
+from linkcheck.loader.load import load
+from linkcheck.loader.state import judge_state
+from linkcheck.loader.system import System
+from linkcheck.model import Verdict
+from linkcheck.model.listed_symbols import ListedSymbols
+from linkcheck.value import replace
 from tests.loader.workshop import needs_compiler
 
 if TYPE_CHECKING:
@@ -234,3 +241,85 @@ def test_it_has_its_own_where_others_use_a_second_name(
     if verdict.codes:
         (finding,) = verdict.errors
         assert finding["evidence"]["copies"] == [str(program), str(yard.base / "libowner.so")]
+
+
+LIST = "{ s_get; };"
+HIDDEN = 'extern int s_own __attribute__((alias("s_value"), visibility("hidden")));'
+#: What the owner does with the object, flags for its linker, what it sees, and what LC401 says.
+INSIDE = {
+    "refers to it": (OWNER, (), "9 9", "pass"),
+    "lists what may be replaced": (OWNER, ("-Wl,--dynamic-list=list",), "9 1", "error"),
+    "writes it as a number": (
+        "int s_value = 1; void s_set(void) { s_value = 1; } int s_get(void) { s_set(); return s_value; }",
+        ("-Wl,--dynamic-list=list",),
+        "9 1",
+        "error",
+    ),
+    "has it in a table": (
+        "int s_value = 1; static int *volatile table[] = {&s_value}; int s_get(void) { return *table[0]; }",
+        ("-Wl,--dynamic-list=list",),
+        "9 1",
+        "error",
+    ),
+    "has it in a packed table": (
+        "int s_value = 1; static int *volatile table[] = {0, &s_value}; int s_get(void) { return *table[1]; }",
+        ("-Wl,--dynamic-list=list", "-Wl,-z,pack-relative-relocs"),
+        "9 1",
+        "error",
+    ),
+    "has it in a table, by its name": (
+        "int s_value = 1; static int *volatile table[] = {&s_value}; int s_get(void) { return *table[0]; }",
+        (),
+        "9 9",
+        "pass",
+    ),
+    "calls it by a hidden name": (f"int s_value = 1; {HIDDEN} int s_get(void) {{ return s_own; }}", (), "9 1", "error"),
+    "does not use it": ("int s_value = 1, other = 5; int s_get(void) { return other; }", (), "9 5", "pass"),
+    "uses a part of it": (
+        "struct { int first, others[7]; } s_value = {1}; int s_get(void) { return s_value.others[3]; }",
+        ("-Wl,--dynamic-list=list",),
+        "9 0",
+        "error",
+    ),
+    "may use a part of it": (
+        "struct { int first, others[7]; } s_value = {1}; int other = 5; int s_get(void) { return other; }",
+        ("-Wl,--dynamic-list=list",),
+        "9 5",
+        "unknown",
+    ),
+}
+
+
+@pytest.mark.parametrize("names", [("s_value",), ("s_value", "s_get")], ids=" ".join)
+@pytest.mark.parametrize("case", INSIDE)
+def test_uses_that_the_owners_linker_has_bound_are_seen(yard: Yard, case: str, names: tuple[str, ...]) -> None:
+    source, flags, output, outcome = INSIDE[case]
+    (yard.base / "list").write_text(LIST, encoding="utf-8")
+    owner = yard.library("libowner.so", source, *flags)
+    program = yard.program("program", PROGRAM, *COPYING[1], *LINKS)
+    assert copies(program)
+    assert yard.run(program).output == output
+    shown = subprocess.run(["readelf", "-rW", owner], capture_output=True, text=True, check=True).stdout
+    assert ("s_value" in shown) == (outcome == "pass" and output == "9 9")
+    verdict = yard.verify(program, "--policy", yard.policy(naming(*names)))
+    assert {o for o in ("pass", "unknown") if "LC401" in [code for code, _ in verdict.reasons(o)]} == (
+        {outcome} - {"error"}
+    )
+    assert verdict.codes == ({"LC401"} if outcome == "error" else set())
+
+
+def test_of_other_code_it_is_unknown_whether_the_owner_uses_it(yard: Yard) -> None:
+    (yard.base / "list").write_text(LIST, encoding="utf-8")
+    owner = yard.library("libowner.so", OWNER, "-Wl,--dynamic-list=list")
+    program = yard.program("program", PROGRAM, *COPYING[1], *LINKS)
+    assert yard.verify(program, "--policy", yard.policy(IMPORT)).codes == {"LC401"}
+    load_set = load(read_image(str(program)), System(read_image))
+    table = ListedSymbols(tuple(read_image(str(owner)).symbols), unreferenced=frozenset({"s_value"}))
+    modules = tuple(
+        replace(module, image=replace(module.image, symbols=table)) if module.image.name == owner.name else module
+        for module in load_set.modules
+    )
+    assert modules != load_set.modules
+    judgement = judge_state(replace(load_set, modules=modules), ["s_value"])
+    assert judgement.verdict is Verdict.UNKNOWN
+    assert judgement.doubt.startswith(f"{owner}: no relocation refers to s_value, of which {program} has a copy")
