@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.loader.lookup import bindings, pick_definition
 from linkcheck.model import BindingKind
+from linkcheck.model.symbols import is_object
 from linkcheck.text import unique
 from linkcheck.value import Value, replace
 
@@ -43,9 +44,30 @@ def separate_copies(load_set: LoadSet, corrected: Redirections, symbols: Collect
     its code, and a doubt where that cannot tell. Raises what `bindings` and SymbolTable.referenced raise.
     """
     found = corrected
-    for one in _list_objects(load_set, corrected):
-        found = _separate(load_set, found, one, symbols)
+    known = symbols
+    if others := _list_other_names(load_set, corrected, symbols):
+        found = replace(found, bindings=(*found.bindings, *bindings(load_set, others, private=False)))
+        known = (*symbols, *others)
+    for one in _list_objects(load_set, found):
+        found = _separate(load_set, found, one, known)
     return found
+
+
+def _list_other_names(load_set: LoadSet, corrected: Redirections, symbols: Collection[str]) -> tuple[str, ...]:
+    """Under which names the executable has copies of objects that uses reach by `symbols`, beside these."""
+    program = load_set.root.symbols
+    has_copies: bool | None = None
+    found: list[str] = []
+    for provider, name, version in dict.fromkeys((b.provider, b.symbol, b.version) for b in corrected.bindings):
+        if provider:
+            definition = pick_definition(load_set, provider, name, version)
+            if definition is not None and is_object(definition.type, definition.size):
+                if has_copies is None:
+                    has_copies = bool(program.copy_demands(weak=True))
+                if has_copies:
+                    table = load_set.modules[provider].image.symbols
+                    found += program.copied(table.objects_at(definition.value))
+    return tuple(name for name in unique(found) if name not in symbols)
 
 
 def _list_objects(load_set: LoadSet, corrected: Redirections) -> list[_Object]:

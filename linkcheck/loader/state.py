@@ -89,7 +89,7 @@ def judge_state(load_set: LoadSet, symbols: Collection[str], *, hidden: bool = T
 def _bind(load_set: LoadSet, symbols: Collection[str], hidden: bool) -> Redirections:
     known = bindings(load_set, symbols)
     found = correct_bindings(load_set, [b for b in known if hidden or b.kind is not BindingKind.HIDDEN])
-    if any(b.copy_of is not None for b in found.bindings):
+    if load_set.root.is_executable and found.bindings:
         from linkcheck.loader.copied_state import separate_copies
 
         found = separate_copies(load_set, found, symbols)

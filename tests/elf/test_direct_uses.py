@@ -62,7 +62,7 @@ def test_what_reaches_an_object(tmp_path: Path, use: str, optimised: str, more: 
     type_, code, reached = USES[use]
     source = SOURCE.replace("HIDDEN", '__attribute__((visibility("hidden")))').replace("TYPE", type_)
     path = tmp_path / "libx.so"
-    command = ["gcc", optimised, *more, *FLAGS, "-o", path]
+    command = ["gcc", optimised, *more, *FLAGS, "-o", str(path)]
     subprocess.run(command, input=source.replace("USE", code), text=True, check=True)
     symbols = read_image(str(path)).symbols
     (v,) = symbols.exported("v")
