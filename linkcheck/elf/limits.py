@@ -96,11 +96,14 @@ MAX_TABLE_KEPT = 1 << 20
 MAX_TABLES_KEPT = 64 << 20
 
 #: Bytes of relocations read for the largest symbol index they name, and of those looked at for what refers to a symbol.
-#: Bounds count.py, direct_data.py and relocations.py.
+#: Bounds count.py, direct_data.py, direct_uses.py and relocations.py.
 MAX_RELOCATION_BYTES = 16 << 20
 
 #: Bytes of code that are gone through for what one function reaches. Bounds direct_data.py.
 MAX_FUNCTION_SIZE = 1 << 16
+
+#: Bytes of code that are gone through for what reaches one object. Bounds direct_uses.py.
+MAX_SCANNED_CODE = 16 << 20
 
 #: Bytes of .symtab and of its names that the look into .symtab goes through; 128 MiB are five million symbols. Bounds
 #: deep.py.

@@ -63,6 +63,14 @@ class StaticSymbols:
         """Nothing: without a loader there is nobody to copy."""
         return ()
 
+    def copied_as(self, name: str) -> str | None:
+        """None: without a loader there is nobody to copy."""
+        return None
+
+    def objects_at(self, address: int) -> tuple[str, ...]:
+        """Nothing: nothing is exported."""
+        return ()
+
     def copy_demands(self, *, weak: bool) -> tuple[Demand, ...]:
         """None: without a loader there is nobody to copy."""
         return ()
@@ -73,6 +81,10 @@ class StaticSymbols:
 
     def reaches_own_data(self, function: str) -> bool | None:
         """Not told: no other file's definition comes into question."""
+        return None
+
+    def reaches_object(self, address: int, size: int) -> bool | None:
+        """Not told: nobody has a copy of it."""
         return None
 
     def demands(self) -> tuple[Demand, ...]:

@@ -20,11 +20,12 @@ from linkcheck.elf.limits import (
     MAX_SYMBOL_NAME_BYTES,
 )
 from linkcheck.elf.strings import Strings
+from linkcheck.model.symbols import is_object
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from linkcheck.elf.bounded_file import BoundedFile, Span
     from linkcheck.elf.dynamic import DynamicSection
@@ -161,6 +162,20 @@ class SymbolEntries:
             places = tables.layout.words(raw)[:: tables.layout.symbol.size // 4]  # st_name comes first
             for position in find_imports(tables.layout, raw):
                 yield start + position, strings.find(places[position], "a symbol's name")
+
+    def find_objects_at(
+        self, file: BoundedFile, tables: Tables, wanted: Collection[int]
+    ) -> Iterator[tuple[int, bytes]]:
+        """Address and name of each object for others to bind to that is at one of the addresses `wanted`."""
+        layout = tables.layout
+        size = layout.symbol.size
+        strings = self.open_strings(file, tables)
+        for _, raw in self.read_blocks(file, tables, 1, self.count(file, tables).visible):
+            places = layout.addresses(raw)[1 :: size // layout.address_size]  # st_value is the second word
+            for position in (p for p, place in enumerate(places) if place in wanted):
+                entry = unpack_entry(layout, raw, position * size)
+                if can_be_bound(entry) and is_object(entry.info & 0xF, entry.size):
+                    yield entry.value, strings.find(entry.name, "a symbol's name")
 
     def read_blocks(self, file: BoundedFile, tables: Tables, first: int, count: int) -> Iterator[tuple[int, bytes]]:
         """The entries from `first` up to `count`, a block at a time, with the index of each block's first entry."""

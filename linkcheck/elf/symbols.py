@@ -15,7 +15,7 @@ from linkcheck.elf.entry import can_be_bound, find_imports, make_symbol
 from linkcheck.elf.hashes import gnu_hash
 from linkcheck.elf.import_index import ImportIndex
 from linkcheck.elf.limits import MAX_RESIDENT_IMPORT_STRINGS
-from linkcheck.elf.strings import encode_name
+from linkcheck.elf.strings import decode_name, encode_name
 from linkcheck.elf.symbol_entries import SymbolEntries
 from linkcheck.model import list_versions
 from linkcheck.text import unique
@@ -74,7 +74,7 @@ class DynamicSymbols:
         self._index = ImportIndex(self._entries)
         self._offers: Offers | None = None
         self._symtab = SymtabNames(self._open, dynamic.header)
-        self._copies: frozenset[bytes] | None = None
+        self._copies: dict[bytes, bytes] | None = None  # name -> the one that the relocation names
         self._filter: array[int] | None = None
         self._questions = 0
         self._unseen: str | bool | None = False  # False before the first question
@@ -189,9 +189,23 @@ class DynamicSymbols:
 
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """See model.SymbolTable.copied."""
+        return tuple(name for name in names if self.copied_as(name) is not None)
+
+    def copied_as(self, name: str) -> str | None:
+        """See model.SymbolTable.copied_as."""
         if self._copies is None:
             self._copies = self._read_copies()
-        return tuple(name for name in names if encode_name(name) in self._copies)
+        asked = self._copies.get(encode_name(name) or b"") if self._copies else None
+        return None if asked is None else decode_name(asked)
+
+    def objects_at(self, address: int) -> tuple[str, ...]:
+        """See model.SymbolTable.objects_at. Nothing is kept: only what a program has a copy of is asked for."""
+        with self._open() as file:
+            tables = self._entries.locate(file)
+            if tables is None:
+                return ()
+            found = [name for _, name in self._entries.find_objects_at(file, tables, (address,))]
+        return unique(map(decode_name, found))
 
     def copy_demands(self, *, weak: bool) -> tuple[Demand, ...]:
         """See model.SymbolTable.copy_demands. Nothing is kept."""
@@ -234,6 +248,13 @@ class DynamicSymbols:
         with self._open() as file:
             found = exported or list_symtab_definitions(file, self._entries.dynamic.header, function)
             return reaches_own_data(file, self._entries.dynamic, found) if found else None
+
+    def reaches_object(self, address: int, size: int) -> bool | None:
+        """See model.SymbolTable.reaches_object. Nothing is kept: only what a program has a copy of is asked for."""
+        from linkcheck.elf.direct_uses import reaches_object
+
+        with self._open() as file:
+            return reaches_object(file, self._entries.dynamic, address, size)
 
     def demands(self) -> tuple[Demand, ...] | None:
         """See model.SymbolTable.demands. Nothing is kept."""
@@ -283,18 +304,24 @@ class DynamicSymbols:
     def __iter__(self) -> Iterator[Symbol]:
         return self._select(None)
 
-    def _read_copies(self) -> frozenset[bytes]:
+    def _read_copies(self) -> dict[bytes, bytes]:
         from linkcheck.elf.relocations import find_copies
 
         with self._open() as file:
             tables = self._entries.locate(file)
             if tables is None:
-                return frozenset()
+                return {}
             strings = self._entries.open_strings(file, tables)
-            return frozenset(
-                strings.find(self._entries.read_entry(file, tables, index).name, "a symbol's name")
-                for index in find_copies(file, self._entries.dynamic)
-            )
+            named: dict[bytes, bytes] = {}
+            rooms: dict[int, bytes] = {}
+            for index in find_copies(file, self._entries.dynamic):
+                entry = self._entries.read_entry(file, tables, index)
+                name = strings.find(entry.name, "a symbol's name")
+                named[name] = rooms[entry.value] = name
+            if not rooms:
+                return {}
+            found = self._entries.find_objects_at(file, tables, rooms)
+            return {name: rooms[address] for address, name in found} | named
 
     def _select(
         self, wanted: Callable[[Entry], bool] | None, *, first: int = 1, imports_only: bool = False

@@ -207,17 +207,20 @@ class Finder:
     def _bind_copy(self, scope: Scope, symbol: Symbol, version: str | None) -> Binding:
         """An executable's use of an object it makes room for: an import, though its table shows a definition."""
         others = replace(scope, modules=tuple(index for index in scope.modules if index != scope.module))
-        source = self._match(others, symbol.name, version)
+        # What ld.so looks up is the name in the relocation, which may be another one of the same object.
+        name = self._modules[scope.module].image.symbols.copied_as(symbol.name) or symbol.name
+        asked = symbol if name == symbol.name else next(iter(self._definitions(scope.module, name)), symbol)
+        source = self._match(others, asked.name, version_name(asked))
         # A weak one may lack what it would be a copy of, and is then used as it is, all zeros.
-        provider, unversioned = scope.module if symbol.weak else None, False
+        provider, unversioned = scope.module if asked.weak else None, False
         if source is not None:
             self.copies[symbol.name], found = source
             provider = scope.module
-            unversioned = self._lacks_versions(symbol, source[0])
+            unversioned = self._lacks_versions(asked, source[0])
             if found.binding == SymbolBinding.GNU_UNIQUE:
                 self._unique.setdefault(symbol.name, scope.module)
         return Binding(
-            scope.module, symbol.name, version, BindingKind.IMPORT, provider, symbol.weak, unversioned=unversioned
+            scope.module, symbol.name, version, BindingKind.IMPORT, provider, asked.weak, unversioned=unversioned
         )
 
     def _look_up(self, scope: Scope, name: str, version: str | None) -> int | None:

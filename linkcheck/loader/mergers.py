@@ -33,7 +33,7 @@ def find_mergers(load_set: LoadSet, corrected: Redirections) -> tuple[Unresolved
     """
     settled = _find_settled(load_set, corrected)
     changes = find_changes(load_set, [b for b in corrected.bindings if b.provider is not None])
-    uses = [b for b in lead_to_sources(corrected.bindings) if b.provider is not None]
+    uses = [b for b in lead_to_sources(corrected) if b.provider is not None]
     common: set[int] | None = None
     mergers: dict[int, Unresolved] = {}
     for use, change in zip(uses, changes, strict=True):

@@ -23,7 +23,7 @@ class Judgement(Value):
     """The verdict, and the bindings it was read from. `reason` says what could not be seen (UNKNOWN), or is empty.
 
     A use of an object that the executable holds as a copy (Binding.copy_of) counts as one of the module it is copied
-    from where everybody uses the copy.
+    from where everybody uses the copy. Other names of that object count, whether they were asked for or not.
     """
 
     verdict: Verdict
@@ -61,7 +61,7 @@ def judge_state(load_set: LoadSet, symbols: Collection[str], *, hidden: bool = T
     `hidden`, does a definition that only its own file can use. Raises what `bindings` raises.
     """
     corrected = _bind(load_set, symbols, hidden)
-    judgement = Judgement(_count(corrected.bindings), tuple(lead_to_sources(corrected.bindings)), "", corrected.fixed)
+    judgement = Judgement(_count(corrected), tuple(lead_to_sources(corrected)), "", corrected.fixed)
     if reason := describe_filters(load_set):
         return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason)
     if judgement.verdict is Verdict.SPLIT and load_set.unresolved:
@@ -73,7 +73,7 @@ def judge_state(load_set: LoadSet, symbols: Collection[str], *, hidden: bool = T
             return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason, incomplete=True, mergers=names)
     if judgement.verdict is Verdict.SPLIT and any(not opened.global_ for opened in load_set.opened):
         everything_global = replace(load_set, opened=tuple(replace(opened, global_=True) for opened in load_set.opened))
-        if _count(_bind(everything_global, symbols, hidden).bindings) is Verdict.ONE:
+        if _count(_bind(everything_global, symbols, hidden)) is Verdict.ONE:
             return replace(judgement, verdict=Verdict.SPLIT_UNLESS_GLOBAL)
     if judgement.verdict in (Verdict.ABSENT, Verdict.ONE) and (reason := _unseen(load_set)):
         return replace(judgement, verdict=Verdict.UNKNOWN, reason=reason)
@@ -89,28 +89,30 @@ def judge_state(load_set: LoadSet, symbols: Collection[str], *, hidden: bool = T
 def _bind(load_set: LoadSet, symbols: Collection[str], hidden: bool) -> Redirections:
     known = bindings(load_set, symbols)
     found = correct_bindings(load_set, [b for b in known if hidden or b.kind is not BindingKind.HIDDEN])
-    if _count(found.bindings) is not Verdict.SPLIT:
+    if load_set.root.is_executable and found.bindings:
+        from linkcheck.loader.copied_state import separate_copies
+
+        found = separate_copies(load_set, found, symbols)
+    if _count(found) is not Verdict.SPLIT:
         return found
     from linkcheck.loader.inline_state import lead_to_variables
 
     return lead_to_variables(load_set, found)
 
 
-def lead_to_sources(found: Sequence[Binding]) -> Sequence[Binding]:
-    """`found` with the uses of the executable's copy of an object bound to the module that it is copied from.
+def lead_to_sources(corrected: Redirections) -> Sequence[Binding]:
+    """The bindings with the uses of an executable's copy of an object bound to the module that it is copied from.
 
-    The two are one object unless somebody still uses the module's own, as that itself does with -Bsymbolic, and whoever
-    finds it first by RTLD_DEEPBIND.
+    The two are one object unless somebody still uses the module's own (Redirections.apart).
     """
-    sources = {b.symbol: b.copy_of for b in found if b.copy_of is not None}
-    if not sources:
-        return found
-    apart = {b.symbol for b in found if b.provider is not None and b.provider == sources.get(b.symbol)}
-    return [b if b.copy_of is None or b.symbol in apart else replace(b, provider=b.copy_of) for b in found]
+    return [
+        b if b.copy_of is None or b.symbol in corrected.apart else replace(b, provider=b.copy_of)
+        for b in corrected.bindings
+    ]
 
 
-def _count(bindings: Sequence[Binding]) -> Verdict:
-    found = lead_to_sources(bindings)
+def _count(corrected: Redirections) -> Verdict:
+    found = lead_to_sources(corrected)
     providers = {binding.provider for binding in found if binding.provider is not None}
     if len(providers) > 1:
         return Verdict.SPLIT
@@ -166,6 +168,8 @@ class Redirections(Value):
     unclear: tuple[int, ...] = ()
     #: Why uses that are all bound to one file may reach several variables, or empty.
     doubt: str = ""
+    #: Names of objects of which the executable has a copy, while somebody uses the one it is copied from.
+    apart: frozenset[str] = frozenset()
     #: Inline functions whose uses are bound to the file that holds the variables in them, and not to their own.
     led: frozenset[str] = frozenset()
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkcheck.model.symbols import is_exported, is_imported, list_versions
+from linkcheck.model.symbols import is_exported, is_imported, is_object, list_versions
+from linkcheck.text import unique
 from linkcheck.value import Value
 
 if TYPE_CHECKING:
@@ -58,7 +59,19 @@ class ListedSymbols(Value):
 
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
         """See SymbolTable.copied."""
-        return tuple(name for name in names if name in self.copies)
+        return tuple(name for name in names if self.copied_as(name) is not None)
+
+    def copied_as(self, name: str) -> str | None:
+        """See SymbolTable.copied_as."""
+        if name in self.copies:
+            return name
+        places = {s.value: s.name for s in self.exports() if s.name in self.copies}
+        own = (s.value for s in self.exported(name) if is_object(s.type, s.size))
+        return next((places[value] for value in own if value in places), None)
+
+    def objects_at(self, address: int) -> tuple[str, ...]:
+        """See SymbolTable.objects_at."""
+        return unique(s.name for s in self.exports() if s.value == address and is_object(s.type, s.size))
 
     def copy_demands(self, *, weak: bool) -> tuple[Demand, ...]:
         """See SymbolTable.copy_demands."""
@@ -73,6 +86,10 @@ class ListedSymbols(Value):
 
     def reaches_own_data(self, function: str) -> bool | None:
         """See SymbolTable.reaches_own_data; there is no code to see it in."""
+        return None
+
+    def reaches_object(self, address: int, size: int) -> bool | None:
+        """See SymbolTable.reaches_object; there is no code to see it in."""
         return None
 
     def demands(self) -> tuple[Demand, ...]:

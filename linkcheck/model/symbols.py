@@ -124,7 +124,16 @@ class SymbolTable(Protocol):
         """The names as of `private` that hold every one of `parts`; () for no parts and when there are too many."""
 
     def copied(self, names: Collection[str]) -> tuple[str, ...]:
-        """Those of `names` that are defined only as room for a copy of another file's object (R_*_COPY)."""
+        """Those of `names` that are defined only as room for a copy of another file's object (R_*_COPY).
+
+        Objects at the address of such a room are the same room under another name: linkers make one relocation for all.
+        """
+
+    def copied_as(self, name: str) -> str | None:
+        """The name that the relocation behind `copied` asks other files for, `name` itself if it can; None: no copy."""
+
+    def objects_at(self, address: int) -> tuple[str, ...]:
+        """The names of the objects, not thread-local ones, that `exported` would find at `address`; once each."""
 
     def copy_demands(self, *, weak: bool) -> tuple[Demand, ...]:
         """What is defined only as room for a copy, once each, as a demand on other files; `weak`: also weak ones."""
@@ -139,6 +148,11 @@ class SymbolTable(Protocol):
         """Whether the code of `function` reaches a variable of this file without asking ld.so; None: cannot be told.
 
         The functions that it calls are not looked at.
+        """
+
+    def reaches_object(self, address: int, size: int) -> bool | None:
+        """Whether code or data of this file reaches the `size` bytes at `address` without asking ld.so; None: cannot be
+        told.
         """
 
     def demands(self) -> tuple[Demand, ...] | None:
@@ -173,6 +187,11 @@ def is_exported(symbol: Symbol) -> bool:
         and symbol.binding != SymbolBinding.LOCAL
         and symbol.visibility in (Visibility.DEFAULT, Visibility.PROTECTED)
     )
+
+
+def is_object(type_: int, size: int) -> bool:
+    """Whether a definition of this st_type and st_size is a variable, and not a mark such as `__bss_start`."""
+    return size > 0 and type_ in (SymbolType.OBJECT, SymbolType.COMMON)
 
 
 def is_imported(symbol: Symbol) -> bool:

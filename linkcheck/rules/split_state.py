@@ -18,6 +18,12 @@ not merge with `-fno-gnu-unique`, hidden or protected visibility, with the `-Bsy
 A weak import that finds no definition is no use of any copy. Where a role demands it, LC402 reports it, and LC401 does
 not apply to what the others share.
 
+An object of the owner that the program has a copy of (R_*_COPY, what compilers make by default of a variable of a
+library) is one with that copy, under all names that it has in both, where everybody uses the copy. It is not where
+somebody uses it by a name that the program does not export, or the owner's linker has bound the owner's uses
+(`--dynamic-list`, `-Bsymbolic`, a hidden alias): its code is searched for these where no relocation refers to the
+object, and the state is `unknown` where that does not tell (other code than x86-64's, and parts of larger objects).
+
 Uses that reach several versions of one file's symbols (`name@V1`, `name@@V2`, at different addresses) are `unknown`:
 the tables do not tell whether these share one variable. So are weak C++ functions without a variable in sight, where
 the uses are bound to another file's beside the owner's: they may be a header's inline functions, or have data of their
@@ -71,8 +77,7 @@ That an inline function reaches an inline variable or a static member of a templ
 functions that the compiler has put into their callers: name the variable in `symbols`, not the function (a static one
 inside of it is `get()::value`). What exported functions that an inline function calls hand out. Constructors: two files
 that register the same thing with one registry do so twice, whatever their symbols are bound to (`forbid-import`,
-`forbid-export` of a `[[role]]`: LC204, LC302). RTLD_DEEPBIND counts where a `[[dlopen]]` says `deepbind`. That
-a library uses an object of which the program has a copy (R_*_COPY) by a second name: name both.
+`forbid-export` of a `[[role]]`: LC204, LC302). RTLD_DEEPBIND counts where a `[[dlopen]]` says `deepbind`.
 """
 
 from __future__ import annotations

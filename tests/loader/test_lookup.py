@@ -229,7 +229,7 @@ class TestCopies:
         return load_program(shop.base / "main")
 
     def test_an_executable_that_holds_a_copy_imports_it(self, shop: Workshop) -> None:
-        load_set = self.make(shop, "int state = 7;")
+        load_set = self.make(shop, "int state = 7; int *own(void) { return &state; }")
         assert [(b.module, b.kind, b.provider, b.copy_of) for b in bindings(load_set, ["state"])] == [
             (0, BindingKind.IMPORT, 0, 2),
             (1, BindingKind.IMPORT, 0, 2),
