@@ -144,6 +144,7 @@ REMEDIES = {
     FileKind.MACH_O: _OTHER_PLATFORM,
     FileKind.PE: _OTHER_PLATFORM,
     FileKind.WASM: _OTHER_PLATFORM,
+    FileKind.DEBIAN_PACKAGE: "Unpack it (`dpkg-deb -x`) and name the library in it.",
     FileKind.ZIP: _UNPACK,
     FileKind.GZIP: _UNPACK,
     FileKind.BZIP2: _UNPACK,
