@@ -218,6 +218,31 @@ def waiver_evidence(waiver: Waiver) -> dict[str, Json]:
     return {"line": waiver.line, **waiver.terms}
 
 
+def path_remedy(path: str, needed: str) -> str:
+    """What to do about the DT_NEEDED `needed` of `path` that has a slash in it (man 8 ld.so): no search path helps.
+
+    ld(1) records the name of its own link line for a library without a SONAME.
+    """
+    name = needed.rpartition("/")[2] or "<name>"
+    place = "" if needed.startswith(("/", "$")) else " from the directory that the process runs in"
+    lines = (
+        f"{needed} has a slash in it: ld.so opens it as it stands{place}, and no search path helps. It was recorded "
+        "because the library has no SONAME and was linked by that path. Give the library a SONAME:",
+        f"    c++ -shared <objects> -Wl,-soname,{name} -o {name}",
+        "or link it by its name instead of its path:",
+        f"    c++ <objects> -L<directory> -l{_link_name(name)}",
+        f"and in both cases link {path} again, with a search path that leads to {name}:",
+        "    -Wl,-rpath,'$ORIGIN/<directory seen from this file>'",
+    )
+    return "\n".join(lines)
+
+
+def _link_name(name: str) -> str:
+    """What -l takes for the file `name` (ld(1): a colon in front makes it the whole name)."""
+    stem = name.partition(".so")[0]
+    return stem.removeprefix("lib") if name.startswith("lib") and name == f"{stem}.so" else f":{name}"
+
+
 def library_path_line(*directories: str) -> str:
     """The shell line that appends `directories` to LD_LIBRARY_PATH and keeps what is there, in front.
 
