@@ -39,8 +39,8 @@ $ linkcheck verify runner
 * A static archive, or an archive renamed to `.so`, on the link line: `linkcheck prebuilt FILE` names it.
 * `--whole-archive`, an object library, or the source file compiled into the program: take them out.
 * The file really never uses the state: then it does not play that role; narrow `files` of the role.
-* It imports a part of what its role demands, and does not use the rest: call that, too, or judge the file by a role that
-  demands only what it uses. linkcheck cannot tell that from a hidden copy of the rest, so it is an error.
+* It imports a part of what its role demands, and does not use the rest: call that, too, or judge the file by a role
+  that demands only what it uses. linkcheck cannot tell that from a hidden copy of the rest, so it is an error.
 
 ## Options
 
@@ -75,7 +75,16 @@ from linkcheck.rules.ownership import (
     state_of,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import call_symbol, consequence, counted, demanded_by, link_remedy, listed, owner_text, shown
+from linkcheck.rules.wording import (
+    call_symbol,
+    consequence,
+    counted,
+    demanded_by,
+    link_remedy,
+    listed,
+    owner_text,
+    shown,
+)
 from linkcheck.text import one_line
 
 if TYPE_CHECKING:
@@ -209,7 +218,7 @@ def _seen_copy(module: Module, spec: SymbolSpec, state: State | None, settings: 
     if state is None:
         if not list_definitions(module.image, spec):
             return ""
-        return f"It defines {call_symbol(spec, settings)} itself: what it uses is its own definition, not another file's."
+        return f"It defines {call_symbol(spec, settings)} itself, and uses that definition, not another file's."
     if defined := defined_symbols(module.image, state):
         return f"It defines {name_symbol(defined[0], settings)} itself, so it has its own copy of the {state.name}."
     if private := private_symbols(module, state):

@@ -50,8 +50,8 @@ $ linkcheck verify main --select LC304
 * A C++ name that differs only by `__cxx11` or a namespace: built against another version, or another string ABI.
 * A plug-in that takes the symbol from its host: name the host (`linkcheck verify HOST --dlopen PLUGIN`), and see that
   it exports the symbol: a program exports nothing of its own unless it is linked with `-rdynamic`
-  (`-Wl,--export-dynamic-symbol=NAME`, CMake's `ENABLE_EXPORTS`). While the host has its `.symtab`, the finding says that
-  it is defined there. Where nobody knows the host, list the symbol under `host-symbols`.
+  (`-Wl,--export-dynamic-symbol=NAME`, CMake's `ENABLE_EXPORTS`). While the host has its `.symtab`, the finding says
+  that it is defined there. Where nobody knows the host, list the symbol under `host-symbols`.
 
 ## Options
 

@@ -1,4 +1,4 @@
-"""Which file of a process, or among the inputs, defines what nobody exports, and how it comes to export it. No verdict."""
+"""Which file of a process, or among the inputs, defines what nobody exports, and how to let it export. No verdict."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Unexported(Value):
 
 
 def find_unexported(load_set: LoadSet, index: int, names: Collection[str]) -> Unexported | None:
-    """The first file that has some of `names`, which module `index` imports, in .symtab only: the program before others.
+    """The first file, the program before others, that has in .symtab only some of `names`, imports of module `index`.
 
     None when there is none, or when the files that have them are stripped. A broken .symtab counts as none: it is extra
     evidence, and must not cost the finding.

@@ -78,6 +78,7 @@ from linkcheck.rules.wording import (
     link_remedy,
     listed,
     loaded_text,
+    owner_keys,
     owner_text,
     shown,
 )
@@ -214,7 +215,7 @@ def _finding(load_set: LoadSet, state: State, settings: Settings, wrong: list[Bi
     return META.finding(
         f"{user} imports {shown(symbols, settings)}, and ld.so binds that to a file that does not own the "
         f"{state.name}; {owner_text(state)} does:{chains}{_after(consequence(state))}",
-        link_remedy(state),
+        f"{link_remedy(state)}{_doubt_owner(load_set, state, settings, min(providers))}",
         Location(path, symbols[0]),
         related=tuple(Location(load_set.modules[index].image.path) for index in providers),
         evidence={
@@ -223,6 +224,17 @@ def _finding(load_set: LoadSet, state: State, settings: Settings, wrong: list[Bi
             "providers": [load_set.modules[index].image.path for index in providers],
             "owner": list(state.owner),
         },
+    )
+
+
+def _doubt_owner(load_set: LoadSet, state: State, settings: Settings, provider: int) -> str:
+    """What else may be wrong, as a line of the remedy: the policy, where no file that it calls the owner is loaded."""
+    if owner_modules(state, load_set):
+        return ""
+    image = load_set.modules[provider].image
+    return (
+        f"\nNo file here is called like the owner. When {image.path} is the owner, the policy is wrong: add "
+        f"{image.name} to {owner_keys(state, settings)}."
     )
 
 

@@ -423,7 +423,11 @@ REFUSED: dict[str, tuple[Callable[[Workshop], Path], tuple[str, ...]]] = {
     "empty archive": (lambda shop: shop.written("!<arch>\n"), ("a static archive", "without members")),
     "Debian package": (
         _deb,
-        ("is a Debian package, not a shared object: linkers and ld.so refuse it.", "Unpack it", "name the library in it"),
+        (
+            "is a Debian package, not a shared object: linkers and ld.so refuse it.",
+            "Unpack it",
+            "name the library in it",
+        ),
     ),
     # linker scripts
     "ld script like libc's": (

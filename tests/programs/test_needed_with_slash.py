@@ -1,4 +1,4 @@
-"""A NEEDED with a slash, which a library without SONAME leaves: what LC202 advises is followed, and ld.so is the judge."""
+"""A NEEDED with a slash, which a library without SONAME leaves: LC202's advice is followed, and ld.so is the judge."""
 
 from __future__ import annotations
 
