@@ -106,8 +106,8 @@ META = RuleMeta(
 )
 _REMEDY = "Correct the entry if it should be about a file of this run; if it is for other runs, give this one {option}."
 _UNOWNED_REMEDY = (
-    "Correct `owner` if that file is the owner. If it has a copy, link it to the owner instead (LC302); if copies do not "
-    "matter where no owner is loaded, say only-with-owner = true, or give this run {option}."
+    "Correct `owner` if that file is the owner. If it has a copy, link it to the owner instead (LC302); if copies do "
+    "not matter where no owner is loaded, say only-with-owner = true, or give this run {option}."
 )
 
 
