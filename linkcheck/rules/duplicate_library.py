@@ -60,7 +60,12 @@ from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outc
 from linkcheck.rules.library_copies import Copies, Likeness, find_copies, stem_of
 from linkcheck.rules.ownership import defined_symbols, missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import chain_text, counted, listed
+from linkcheck.rules.wording import (
+    chain_text,
+    counted,
+    listed,
+    not_found,
+)
 from linkcheck.text import unique
 
 if TYPE_CHECKING:
@@ -104,8 +109,8 @@ def _compare(load_set: LoadSet, missing: Sequence[Unresolved]) -> Iterator[RuleR
         yield _loaded_twice(load_set, copies)
     if found:
         return
-    if missing:
-        reason = f"{listed(unique(u.needed for u in missing))} not found, and it may bring another copy of a library"
+    if missing := missing_libraries(load_set, settings):
+        reason = f"{not_found(unique(u.needed for u in missing))} may bring another copy of a library"
         yield Check(META.code, subject, Outcome.UNKNOWN, reason)
     elif unseen:
         yield Check(META.code, subject, Outcome.UNKNOWN, unseen[0])

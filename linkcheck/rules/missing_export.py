@@ -162,10 +162,22 @@ def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec],
         of = f"the symbols of the {source.name} that other files import here"
         return _finding(image, source, missing, f"{_count(missing, wanted)} of {of}", settings)
     texts = [spec.text for spec in missing]
-    names = listed([name_symbol(spec, settings) for spec in missing], "or")
+    names = listed([call_symbol(spec, settings) for spec in missing], "or")
+    it = "it" if len(missing) == 1 else "them"
+    message = f"{image.path} does not export {names}, {demanded_by(source)}, so no other file can use {it}."
+    if any(_why(image, spec) for spec in missing):
+        remedy = (
+            "Export the symbols with default visibility: look for -fvisibility=hidden, --exclude-libs, version scripts."
+        )
+    else:
+        message += f" No definition of {it} is in sight."
+        remedy = (
+            f"Link the object that defines {it} into this file, with default visibility, or correct the symbol in the "
+            "policy. When the file has a definition and is stripped: look for -fvisibility=hidden and version scripts."
+        )
     return META.finding(
-        f"{image.path} does not export {names}, {demanded_by(source)}, so no other file can use them.",
-        "Export the symbols with default visibility: look for -fvisibility=hidden, --exclude-libs, version scripts.",
+        message,
+        remedy,
         Location(image.path, texts[0]),
         related=tuple(Location(image.path, text) for text in texts[1:]),
         evidence={"missing": list(texts)},

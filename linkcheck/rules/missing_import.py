@@ -62,6 +62,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Finding, Location, Outcome, Severity
+from linkcheck.policy.symbols import is_pattern, matching_exports, matching_imports
 from linkcheck.rules.ownership import (
     defined_symbols,
     imported_symbols,
@@ -161,10 +162,10 @@ def _finding(
     return META.finding(
         message,
         remedy,
-        Location(image.path, _symbol_name(missing[0])),
-        related=tuple(Location(image.path, _symbol_name(spec)) for spec in missing[1:]),
+        Location(image.path, _symbol_name(missing[0], load_set)),
+        related=tuple(Location(image.path, _symbol_name(spec, load_set)) for spec in missing[1:]),
         evidence={
-            "missing": [_symbol_name(spec) for spec in missing],
+            "missing": [_symbol_name(spec, load_set) for spec in missing],
             "needed": list(image.needed),
             "role": role.name,
             "state": state.name if state else None,
@@ -207,7 +208,7 @@ def _unexported_by_owner(missing: tuple[SymbolSpec, ...], state: State | None, l
     from difflib import get_close_matches  # wanted only for a message; importing it takes 2 ms
 
     names = [name for symbol in islice(owners[0].symbols.exports(), _MOST_COMPARED) if len(name := symbol.name) < 100]
-    close = get_close_matches(_symbol_name(missing[0]), names, n=1)
+    close = get_close_matches(_symbol_name(missing[0], load_set), names, n=1)
     hint = f" Did you mean {one_line(close[0])}?" if close else ""
     many = "it" if len(missing) == 1 else "any of them"
     return f"The owner that is loaded, {owners[0].path}, does not export {many} either.{hint}"
@@ -247,8 +248,18 @@ def _if_unused(missing: tuple[SymbolSpec, ...], role: Role) -> str:
     )
 
 
-def _symbol_name(spec: SymbolSpec) -> str:
-    return spec.mangled[0] if spec.mangled else spec.text
+def _symbol_name(spec: SymbolSpec, load_set: LoadSet) -> str:
+    """The name of the symbol table, as other rules have it in their places; the policy's text where no file tells it."""
+    if spec.mangled:
+        return spec.mangled[0]
+    if not is_pattern(spec):
+        for module in load_set.modules:
+            for symbol in (
+                *matching_exports(module.image.symbols, spec),
+                *matching_imports(module.image.symbols, spec),
+            ):
+                return symbol.name
+    return spec.text
 
 
 RULE = Rule(META, __doc__ or "", check_load_set=check)

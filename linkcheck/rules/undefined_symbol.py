@@ -95,7 +95,15 @@ from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Sever
 from linkcheck.rules.kept import memory_of_run
 from linkcheck.rules.ownership import is_opened, missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import MOST_IN_EVIDENCE, chain_text, counted, judged_otherwise, listed, name_any_symbol
+from linkcheck.rules.wording import (
+    MOST_IN_EVIDENCE,
+    call_any_symbol,
+    chain_text,
+    counted,
+    judged_otherwise,
+    listed,
+    not_found,
+)
 from linkcheck.text import one_line, unique
 
 if TYPE_CHECKING:
@@ -155,10 +163,11 @@ class _Judge:
         hosted, left = len(left) < len(demands), asked
         names = self._name(left)
         if reason := self._unseen_definitions():
-            yield Check(META.code, image.path, Outcome.UNKNOWN, f"{reason}, and it may define {names}")
+            yield Check(META.code, image.path, Outcome.UNKNOWN, f"{reason} may define {names}")
         elif load_set.unresolved:
-            external = listed(unique(unresolved.needed for unresolved in load_set.unresolved))
-            reason = f"{external} is declared external, and is taken to define {names}"
+            external = unique(unresolved.needed for unresolved in load_set.unresolved)
+            be = "is" if len(external) == 1 else "are"
+            reason = f"{listed(external)} {be} declared external, and {be} taken to define {names}"
             yield Check(META.code, image.path, Outcome.NOT_APPLICABLE, reason)
         elif host_known:
             yield self._missing_in_program(index, left)
@@ -191,11 +200,12 @@ class _Judge:
     def _unseen_definitions(self) -> str:
         """What may hold a definition that was not seen, or nothing."""
         if missing := missing_libraries(self.load_set, self.settings):
-            return f"{listed(unique(unresolved.needed for unresolved in missing))} not found"
+            return not_found(unique(unresolved.needed for unresolved in missing))
         for module in self.load_set.modules:
             if reason := module.image.symbols.unseen:
-                return f"{module.image.path}: {reason}"
-        return describe_filters(self.load_set)
+                return f"{module.image.path}: {reason}, and it"
+        filters = describe_filters(self.load_set)
+        return f"{filters}, and it" if filters else ""
 
     def _find_host(self, demands: Sequence[Demand]) -> str:
         """The path of a program among the inputs that exports all of `demands`, or nothing."""

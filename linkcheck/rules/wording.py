@@ -51,6 +51,11 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
+def not_found(names: Sequence[str]) -> str:
+    """`liba.so not found, and it`, `liba.so and libb.so not found, and one of them`: before `may define …`."""
+    return f"{listed(names)} not found, and {'it' if len(names) == 1 else 'one of them'}"
+
+
 def shorten(names: Sequence[str]) -> tuple[str, ...]:
     """The first MOST_SHOWN of `names`, and `N more` in place of the others."""
     more = len(names) - MOST_SHOWN

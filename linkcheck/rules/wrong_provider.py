@@ -76,8 +76,8 @@ from linkcheck.rules.wording import (
     chain_text,
     consequence,
     link_remedy,
-    listed,
     loaded_text,
+    not_found,
     owner_keys,
     owner_text,
     shown,
@@ -133,7 +133,7 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
             yield Check(META.code, path, Outcome.UNKNOWN, reason)
         elif wrong:
             if lost := [u for u in rivals.get(index, ()) if matches_any(u.needed.rpartition("/")[2], state.owner)]:
-                reason = f"{_names(lost)} not found, and it may be the owner that its imports of the {state.name} get"
+                reason = f"{not_found(_names(lost))} may be the owner that its imports of the {state.name} get"
                 yield Check(META.code, path, Outcome.UNKNOWN, reason)
                 continue
             bringers = _find_bringers(replace(load_set, unresolved=missing), wrong)
@@ -142,12 +142,12 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
             else:
                 names = _names([unresolved for some in bringers for unresolved in some])
                 what = f"what its imports of the {state.name} get"
-                reason = f"{names} not found, and it may bring the owner before {what}"
+                reason = f"{not_found(names)} may bring the owner before {what}"
                 yield Check(META.code, path, Outcome.UNKNOWN, reason)
         elif doubt := _find_doubt([b for b in bound if b.module == index], load_set):
             yield Check(META.code, path, Outcome.UNKNOWN, doubt)
         elif index in rivals:
-            reason = f"{_names(rivals[index])} not found, and it may define the {state.name} before the owner does"
+            reason = f"{not_found(_names(rivals[index]))} may define the {state.name} before the owner does"
             yield Check(META.code, path, Outcome.UNKNOWN, reason)
         else:
             yield Check(META.code, path, Outcome.PASS, f"its imports of the {state.name} are bound to the owner")
@@ -175,8 +175,8 @@ def _find_doubt(bindings: list[Binding], load_set: LoadSet) -> str:
     return ""
 
 
-def _names(missing: Sequence[Unresolved]) -> str:
-    return listed(sorted({unresolved.needed for unresolved in missing}))
+def _names(missing: Sequence[Unresolved]) -> list[str]:
+    return sorted({unresolved.needed for unresolved in missing})
 
 
 def _list_modules(bindings: list[Binding]) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The first example of docs/policy.md, on the program that it describes: right as it is copied, and not about nothing."""
+"""The first example of docs/policy.md, on the program that it describes: right as it is copied."""
 
 from __future__ import annotations
 
