@@ -103,7 +103,7 @@ def _split(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -
 
 
 def _refuse_name(option: str, word: str) -> None:
-    """Raise UsageProblemError, which tells the code, for a rule's name: reports show both, and only the code selects."""
+    """Raise UsageProblemError, which tells the code, for a rule's name: reports show both, the code selects."""
     if word.startswith("lc"):
         return
     from linkcheck.rules.program_rules import ALL_RULES

@@ -66,6 +66,7 @@ from linkcheck.errors import UndemangledNameError
 from linkcheck.model import Check, Finding, Location, Outcome, Severity, SymbolType
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import State
+from linkcheck.policy.symbols import is_pattern, matching_exports, matching_imports, matching_private
 from linkcheck.rules.ownership import (
     defined_symbols,
     imported_symbols,
@@ -165,7 +166,7 @@ def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec],
     names = listed([call_symbol(spec, settings) for spec in missing], "or")
     it = "it" if len(missing) == 1 else "them"
     message = f"{image.path} does not export {names}, {demanded_by(source)}, so no other file can use {it}."
-    if any(_why(image, spec) for spec in missing):
+    if any(_why(image, spec) or _hides(image, spec) for spec in missing):
         remedy = (
             "Export the symbols with default visibility: look for -fvisibility=hidden, --exclude-libs, version scripts."
         )
@@ -182,6 +183,10 @@ def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec],
         related=tuple(Location(image.path, text) for text in texts[1:]),
         evidence={"missing": list(texts)},
     )
+
+
+def _hides(image: Image, spec: SymbolSpec) -> bool:
+    return not is_pattern(spec) and bool(matching_private(image.symbols, spec))
 
 
 def _bindable_exports(image: Image, spec: SymbolSpec) -> tuple[Symbol, ...]:

@@ -249,7 +249,7 @@ def _if_unused(missing: tuple[SymbolSpec, ...], role: Role) -> str:
 
 
 def _symbol_name(spec: SymbolSpec, load_set: LoadSet) -> str:
-    """The name of the symbol table, as other rules have it in their places; the policy's text where no file tells it."""
+    """The name of the symbol table, as in other rules' places; the policy's text where no file tells it."""
     if spec.mangled:
         return spec.mangled[0]
     if not is_pattern(spec):

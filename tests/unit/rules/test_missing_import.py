@@ -254,6 +254,19 @@ def test_whoever_imports_another_symbol_of_the_state_uses_the_state() -> None:
     assert "or does not use the table at all. If it has a copy, entries are lost." in nothing.message
 
 
+def test_the_place_has_the_name_of_the_symbol_table_where_some_file_tells_it() -> None:
+    """As LC302 has it, about the same symbol."""
+    state = replace(TABLE, symbols=(SymbolSpec("acme::table()"), SymbolSpec("table_*")))
+    policy = small_policy(role(kind="executable", import_=state.symbols[:1]), states=(state,))
+    table = image("lib/libtable.so", soname="libtable.so", exports=("_ZN4acme5tableEv", "table_set"))
+    world = load_set(runner(needed=("libtable.so",), imports=("table_set",)), table)
+    finding = only_finding(check(world, policy))
+    assert (finding.primary.symbol, finding.evidence["missing"]) == ("_ZN4acme5tableEv", ["_ZN4acme5tableEv"])
+    assert "does not import acme::table() from" in finding.message
+    nowhere = only_finding(check(load_set(runner(needed=(), imports=("x",))), policy))
+    assert nowhere.primary.symbol == "acme::table()"
+
+
 def test_says_of_a_required_import_that_the_file_defines_it_itself() -> None:
     roles = make_one_off_roles(require_import=("table_get",), mangled_names={})
     settings = Settings(profile="test", roles=roles)

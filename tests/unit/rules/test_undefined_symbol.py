@@ -255,6 +255,9 @@ def test_cannot_see_what_a_missing_library_a_filter_or_an_unseen_table_defines()
     missing = load_set(program(), lonely, missing=("libgone.so",))
     reason = "libgone.so not found, and it may define table_get"
     assert checks(check(missing, POLICY)) == [("lib/libuser.so", Outcome.UNKNOWN, reason)]
+    several = load_set(program(), lonely, missing=("libgone.so", "libm.so.9"))
+    reason = "libgone.so and libm.so.9 not found, and one of them may define table_get"
+    assert checks(check(several, POLICY)) == [("lib/libuser.so", Outcome.UNKNOWN, reason)]
     filtered = load_set(program(filters=("libhid.so",)), lonely)
     unseen = load_set(
         program(needed=("libuser.so", "libodd.so")),
