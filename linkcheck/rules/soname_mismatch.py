@@ -36,8 +36,8 @@ $ linkcheck prebuilt libextension_cuda.so
 * CMake's `NO_SONAME`, or a hand-written link line without `-Wl,-soname`: set it.
 * A tool that makes names unique renamed the library (auditwheel's `libfoo-1a2b3c4d.so`): exclude the owner from it.
 * The owner really has another name in this project: add it to `owner` of the `[[state]]` in linkcheck.toml, and
-  to `need` and `when-need` of the roles that ask for the owner: those are lists of their own (LC201). An entry takes the
-  place of the profile's entry of the same name as a whole, so copy what else that one says.
+  to `need` and `when-need` of the roles that ask for the owner: those are lists of their own (LC201). An entry takes
+  the place of the profile's entry of the same name as a whole, so copy what else that one says.
 
 ## Options
 
