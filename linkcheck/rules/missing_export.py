@@ -66,7 +66,7 @@ from linkcheck.errors import UndemangledNameError
 from linkcheck.model import Check, Finding, Location, Outcome, Severity, SymbolType
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import State
-from linkcheck.policy.symbols import is_pattern, matching_exports, matching_imports, matching_private
+from linkcheck.policy.symbols import is_pattern, matching_private
 from linkcheck.rules.ownership import (
     defined_symbols,
     imported_symbols,
@@ -163,7 +163,7 @@ def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec],
         of = f"the symbols of the {source.name} that other files import here"
         return _finding(image, source, missing, f"{_count(missing, wanted)} of {of}", settings)
     texts = [spec.text for spec in missing]
-    names = listed([call_symbol(spec, settings) for spec in missing], "or")
+    names = listed([name_symbol(spec, settings) for spec in missing], "or")
     it = "it" if len(missing) == 1 else "them"
     message = f"{image.path} does not export {names}, {demanded_by(source)}, so no other file can use {it}."
     if any(_why(image, spec) or _hides(image, spec) for spec in missing):

@@ -77,12 +77,12 @@ from linkcheck.rules.ownership import (
 )
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import (
-    call_symbol,
     consequence,
     counted,
     demanded_by,
     link_remedy,
     listed,
+    name_symbol,
     owner_text,
     shown,
 )
@@ -219,11 +219,11 @@ def _seen_copy(module: Module, spec: SymbolSpec, state: State | None, settings: 
     if state is None:
         if not list_definitions(module.image, spec):
             return ""
-        return f"It defines {call_symbol(spec, settings)} itself, and uses that definition, not another file's."
+        return f"It defines {name_symbol(spec, settings)} itself, and uses that definition, not another file's."
     if defined := defined_symbols(module.image, state):
         return f"It defines {name_symbol(defined[0], settings)} itself, so it has its own copy of the {state.name}."
     if private := private_symbols(module, state):
-        return f"Its .symtab defines {call_symbol(private[0], settings)}, so it has a hidden copy of the {state.name}."
+        return f"Its .symtab defines {name_symbol(private[0], settings)}, so it has a hidden copy of the {state.name}."
     return ""
 
 

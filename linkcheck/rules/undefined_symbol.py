@@ -97,11 +97,11 @@ from linkcheck.rules.ownership import is_opened, missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import (
     MOST_IN_EVIDENCE,
-    call_any_symbol,
     chain_text,
     counted,
     judged_otherwise,
     listed,
+    name_any_symbol,
     not_found,
 )
 from linkcheck.text import one_line, unique

@@ -92,7 +92,7 @@ from linkcheck.rules.ownership import (
     uses_any,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import call_symbol, counted, listed
+from linkcheck.rules.wording import counted, listed, name_symbol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -215,7 +215,7 @@ def _why_unowned(state: State, load_sets: Sequence[LoadSet], settings: Settings)
         definer = next((one for one in images if not one.is_executable and defined_symbols(one, state)), None)
         if definer is None:
             return ""
-        symbol = call_symbol(defined_symbols(definer, state)[0], settings)
+        symbol = name_symbol(defined_symbols(definer, state)[0], settings)
     except (MalformedElfError, UnreadableFileError, UndemangledNameError):
         return ""
     return (
