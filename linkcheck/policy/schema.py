@@ -95,6 +95,8 @@ def check_prefix(prefix: str, rule_codes: Sequence[str]) -> str | None:
     number = "".join(character for character in prefix.upper().replace("O", "0") if character.isdigit())
     meant = f"LC{number}"
     hint = f'did you mean "{meant}"? ' if meant in rule_codes else ""
+    if not number and "-" in prefix:
+        hint = "rules are selected by code, not by name (`linkcheck rules` lists both); "
     return f"unknown rule code {show(prefix)}; {hint}allowed: {', '.join(rule_codes)}, or a prefix of these"
 
 

@@ -402,6 +402,7 @@ STATE = '[[state]]\nname = "s"\nowner = ["o"]\nsymbols = ["f"]\n'
         (WAIVER.replace('"LC4"', '"LC-401"'), 2, 'did you mean "LC401"? allowed: LC101, LC301,'),
         (WAIVER.replace('"LC4"', '"LC499"'), 2, 'unknown rule code "LC499"; allowed: LC101, LC301,'),
         ('select = [\n"LC4",\n"LC9x"]', 3, 'unknown rule code "LC9x"'),
+        ('ignore = ["split-state"]', 1, 'code "split-state"; rules are selected by code, not by name'),
         ("select = []", 1, "select must not be an empty list"),
         ("ignore = 'LC4'", 1, "ignore must be a list of strings, not a string"),
         ("mangled = []", 1, "[mangled] must be a table, not a list"),
