@@ -58,7 +58,10 @@ def _candidates(load_set: LoadSet, index: int) -> Iterator[Image]:
 def is_stripped(program: Image) -> bool:
     """Whether nothing is seen of what `program` defines and does not export."""
     symbols = program.symbols
-    return not symbols.private(_IN_EVERY_PROGRAM) and not any(symbols.exported(name) for name in _IN_EVERY_PROGRAM)
+    try:
+        return not symbols.private(_IN_EVERY_PROGRAM) and not any(symbols.exported(name) for name in _IN_EVERY_PROGRAM)
+    except (MalformedElfError, UnreadableFileError):
+        return True
 
 
 def export_remedy(image: Image, symbol: str) -> str:
