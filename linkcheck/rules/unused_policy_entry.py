@@ -8,8 +8,8 @@ about no file of the run is reported, as a warning, at the policy file:
 * a role that no file plays: none is meant by its `files`, is of its `kind`, and meets its `when-…` conditions;
 * a state of which no file imports or defines any symbol, or with `only-with-owner` one whose owner is nowhere loaded,
   unless a role that some file plays asks for its symbols: then the rules about the role speak up;
-* a state whose `owner` means no file that is loaded or needed, although a library exports its symbols, unless a role
-  that some file plays asks for them: then LC303 speaks up;
+* a state whose `owner` means no file that is loaded or needed, although a library exports its symbols and another file
+  imports them, unless a role that some file plays asks for them: then LC303 speaks up;
 * a dlopen whose `from` means no file.
 
 ## Why it matters
@@ -83,6 +83,7 @@ from linkcheck.policy.settings import ROOT_OWNER
 from linkcheck.policy.symbols import is_pattern
 from linkcheck.rules.ownership import (
     defined_symbols,
+    imported_symbols,
     list_imports,
     needs_any,
     owner_modules,
@@ -201,7 +202,8 @@ def _why_unowned(state: State, load_sets: Sequence[LoadSet], settings: Settings)
     """What says that `owner` of `state` is misspelt: no such file anywhere, and a library that exports the symbols.
 
     "" also where a file needs an owner, which may be missing, external, or called otherwise (LC202, LC104), and where
-    programs alone may define the state: one that links everything into itself has no owner beside it.
+    programs alone may define the state: one that links everything into itself has no owner beside it. Nor where nobody
+    imports it from another file: then all that define it may have linked a copy on purpose, and LC401 counts them.
     """
     if ROOT_OWNER in state.owner:
         return ""
@@ -213,7 +215,9 @@ def _why_unowned(state: State, load_sets: Sequence[LoadSet], settings: Settings)
         return ""
     try:
         definer = next((one for one in images if not one.is_executable and defined_symbols(one, state)), None)
-        if definer is None:
+        if definer is None or not any(
+            imported_symbols(one, state) and not defined_symbols(one, state) for one in images
+        ):
             return ""
         symbol = name_symbol(defined_symbols(definer, state)[0], settings)
     except (MalformedElfError, UnreadableFileError, UndemangledNameError):

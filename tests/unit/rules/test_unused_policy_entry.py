@@ -113,9 +113,10 @@ def test_finds_a_state_whose_owner_is_misspelt_although_a_library_defines_it() -
         (state("session_get", owner=("libown.so",)), load_set(replace(PLUGIN, needed=("libown.so",)), SESSION)),
         (state("session_get", owner=("libown.so",)), load_set(PLUGIN, SESSION, missing=("libown.so",))),
         (state("session_get", owner=("<root>",)), load_set(PLUGIN, SESSION)),  # the program is not known
+        (state("session_get", owner=("libown.so",)), load_set(SESSION)),  # a copy that it linked for itself
         (state("session_get", owner=("libown.so",)), load_set(runner(exports=("session_get",)))),
     ],
-    ids=["owner", "no definition", "needed", "missing", "root", "program"],
+    ids=["owner", "no definition", "needed", "missing", "root", "copy", "program"],
 )
 def test_passes_a_state_whose_owner_is_rightly_nowhere(entry: State, world: LoadSet) -> None:
     assert run(entry, worlds=(world,)) == []
