@@ -109,7 +109,7 @@ def _compare(load_set: LoadSet, missing: Sequence[Unresolved]) -> Iterator[RuleR
         yield _loaded_twice(load_set, copies)
     if found:
         return
-    if missing := missing_libraries(load_set, settings):
+    if missing:
         reason = f"{not_found(unique(u.needed for u in missing))} may bring another copy of a library"
         yield Check(META.code, subject, Outcome.UNKNOWN, reason)
     elif unseen:
