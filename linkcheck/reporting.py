@@ -73,7 +73,7 @@ def _waive(
             mangled_names=settings.mangled_names,
         )
         reported = waived.reported
-        use = replace(use, unused=waived.unused, expired=waived.expired)
+        use = replace(use, unused=waived.unused, missed=waived.missed, expired=waived.expired)
     about_policy = (
         ReportedFinding(finding, about_policy=True)
         for rule in LINK_RULES

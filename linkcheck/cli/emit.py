@@ -101,6 +101,8 @@ def refuse_inputs(output: str | None, inputs: Iterable[str]) -> None:
     The second because a directory or an archive stands for files that have no name on the command line; a report is
     never one. Called before anything is judged, so that nobody waits for a report that nobody gets.
     """
+    if output == "":
+        raise OutputError("--output: an empty value names no file")
     if output is None or output == "-":
         return
     try:

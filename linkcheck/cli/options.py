@@ -96,5 +96,18 @@ def _split(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -
         codes = [code.strip().upper() for code in text.split(",") if code.strip()]
         if not codes:
             raise UsageProblemError(f"{option.opts[0]}: an empty value names nothing")
+        for code in codes:
+            _refuse_name(option.opts[0], code.lower())
         found += codes
     return tuple(found)
+
+
+def _refuse_name(option: str, word: str) -> None:
+    """Raise UsageProblemError, which tells the code, for a rule's name: reports show both, the code selects."""
+    if word.startswith("lc"):
+        return
+    from linkcheck.rules.program_rules import ALL_RULES
+
+    for rule in ALL_RULES:
+        if rule.meta.name == word:
+            raise UsageProblemError(f"{option}: rules are selected by code: {word} is {rule.meta.code}")

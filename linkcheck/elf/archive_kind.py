@@ -22,14 +22,17 @@ MOST_NAME_BYTES = 4096
 
 
 def identify_archive(contents: Contents) -> FileIdentity | None:
-    """Recognise an ar archive or a thin one (man 5 ar; binutils "ar", option T); None for anything else."""
+    """Recognise an ar archive or a thin one (man 5 ar; binutils "ar", option T); None for anything else.
+
+    A Debian package is one, too (man 5 deb), but without an index of symbols, and linkers refuse that.
+    """
     thin = contents.head.startswith(THIN_MAGIC)
     if not thin and not contents.head.startswith(ARCHIVE_MAGIC):
         return None
     kind = FileKind.THIN_ARCHIVE if thin else FileKind.ARCHIVE
     members = tuple(_member_names(contents, thin=thin))
-    if members[:1] == ("debian-binary",):
-        return FileIdentity(contents.path, kind, "a Debian package")
+    if not thin and members[:1] == ("debian-binary",):
+        return FileIdentity(contents.path, FileKind.DEBIAN_PACKAGE)
     if not members:
         return FileIdentity(contents.path, kind, "without members")
     count = f"at least {len(members)}" if len(members) == MOST_MEMBERS else str(len(members))

@@ -15,6 +15,8 @@ def list_distribution(named: str) -> list[str]:
     import importlib.metadata
 
     name = named.removeprefix("dist:")
+    if not name.strip():
+        raise UsageProblemError(f"{named} names no distribution; write dist:NAME")
     try:
         distribution = importlib.metadata.distribution(name)
     except (importlib.metadata.PackageNotFoundError, ValueError):

@@ -23,6 +23,7 @@ class FileKind(Choice):
     MALFORMED_ELF = "a malformed ELF file"
     ARCHIVE = "a static archive"
     THIN_ARCHIVE = "a thin static archive"
+    DEBIAN_PACKAGE = "a Debian package"
     LD_SCRIPT = "a GNU ld script"
     LLVM_BITCODE = "LLVM bitcode"
     LTO_OBJECT = "a link-time-optimisation object"

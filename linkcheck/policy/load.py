@@ -234,9 +234,14 @@ def _merge(files: Sequence[PolicyFile], profile: str, source: str | None) -> Set
     )
 
 
+def _in_capitals(prefixes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(prefix.upper() for prefix in prefixes)
+
+
 def _apply_command_line(
     settings: Settings, rule_codes: Sequence[str], select: tuple[str, ...], ignore: tuple[str, ...]
 ) -> Settings:
+    select, ignore = _in_capitals(select), _in_capitals(ignore)
     for option, prefixes in (("--select", select), ("--ignore", ignore)):
         for prefix in prefixes:
             if not prefix or (fault := check_prefix(prefix, rule_codes)):

@@ -89,11 +89,15 @@ def read_policy(file: TomlFile, rule_codes: Sequence[str]) -> PolicyFile:
 
 def check_prefix(prefix: str, rule_codes: Sequence[str]) -> str | None:
     """Why `prefix` selects no rule, or None when it selects one."""
-    if any(code.startswith(prefix) for code in rule_codes):
+    if any(code.startswith(prefix.upper()) for code in rule_codes):
         return None
-    from linkcheck.policy.nearest import suggest
-
-    return f"unknown rule code {show(prefix)}; {suggest(prefix.upper(), rule_codes)}, or a prefix of these"
+    # One digit makes another rule, so only another spelling of a code is a hint, never a code that looks like it.
+    number = "".join(character for character in prefix.upper().replace("O", "0") if character.isdigit())
+    meant = f"LC{number}"
+    hint = f'did you mean "{meant}"? ' if meant in rule_codes else ""
+    if not number and "-" in prefix:
+        hint = "rules are selected by code, not by name (`linkcheck rules` lists both); "
+    return f"unknown rule code {show(prefix)}; {hint}allowed: {', '.join(rule_codes)}, or a prefix of these"
 
 
 def _top_table(file: TomlFile) -> Table:
@@ -111,7 +115,7 @@ def _prefixes(top: Table, key: str, rule_codes: Sequence[str]) -> tuple[str, ...
     for entry, prefix in enumerate(prefixes):
         if fault := check_prefix(prefix, rule_codes):
             raise top.error(key, fault, entry=entry)
-    return prefixes
+    return tuple(prefix.upper() for prefix in prefixes)  # as the command line takes them
 
 
 def _read_state(table: Table) -> State:
@@ -168,7 +172,7 @@ def _read_waivers(top: Table, rule_codes: Sequence[str]) -> tuple[Waiver, ...]:
     waivers: list[Waiver] = []
     for table in tables:
         table.require(*WAIVER_REQUIRED_KEYS)
-        code = table.text("code")
+        code = table.text("code").upper()
         if fault := check_prefix(code, rule_codes):
             raise table.error("code", fault)
         if len(code) < _SHORTEST_WAIVER_CODE:

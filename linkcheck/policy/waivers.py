@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from linkcheck.policy.patterns import matches
 from linkcheck.policy.symbols import make_spec, matches_name
 from linkcheck.report.report import ReportedFinding
-from linkcheck.value import Value
+from linkcheck.text import unique
+from linkcheck.value import Value, replace
 
 if TYPE_CHECKING:
     import datetime
@@ -29,6 +30,8 @@ class WaivedFindings(Value):
     reported: tuple[ReportedFinding, ...]
     #: Valid waivers that accepted nothing, of rules that run.
     unused: tuple[Waiver, ...]
+    #: Unused ones that fit a finding but for their symbol, each with the symbols of the first such finding.
+    missed: tuple[tuple[Waiver, tuple[str, ...]], ...]
     expired: tuple[Waiver, ...]
 
 
@@ -53,12 +56,26 @@ def apply_waivers(
         fitting = [index for index, (_, accepts) in enumerate(valid) if accepts(finding)]
         used.update(fitting)
         reported.append(ReportedFinding(finding, valid[fitting[0]][0] if fitting else None))
-    unused = (
+    unused = tuple(
         waiver
         for index, (waiver, _) in enumerate(valid)
         if index not in used and any(speaks_of(waiver, code) for code in codes)
     )
-    return WaivedFindings(tuple(reported), tuple(unused), tuple(w for w in waivers if w.expires < today))
+    missed = tuple((waiver, near) for waiver in unused if (near := _symbols_beside(waiver, reported)))
+    return WaivedFindings(tuple(reported), unused, missed, tuple(w for w in waivers if w.expires < today))
+
+
+def _symbols_beside(waiver: Waiver, reported: Sequence[ReportedFinding]) -> tuple[str, ...]:
+    """The symbols of the first finding that `waiver` would accept if it named no symbol."""
+    if waiver.symbol is None:
+        return ()
+    accepts = _make_matcher(replace(waiver, symbol=None), {})
+    return next((_symbols_of(one.finding) for one in reported if accepts(one.finding)), ())
+
+
+def _symbols_of(finding: Finding) -> tuple[str, ...]:
+    places = (finding.primary, *finding.related)
+    return unique(place.symbol for place in places if place.symbol is not None)
 
 
 def speaks_of(waiver: Waiver, code: str) -> bool:
@@ -79,7 +96,7 @@ def _make_matcher(waiver: Waiver, mangled_names: Mapping[str, tuple[str, ...]]) 
         if spec is None:
             return True
         # One finding may be about several symbols; whoever accepted one of them has not seen the others.
-        symbols = [place.symbol for place in (finding.primary, *finding.related) if place.symbol is not None]
+        symbols = _symbols_of(finding)
         return bool(symbols) and all(matches_name(spec, symbol) for symbol in symbols)
 
     return accepts

@@ -82,7 +82,14 @@ from linkcheck.rules.ownership import (
     owner_modules,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, demanded_by, link_remedy, listed, shown
+from linkcheck.rules.wording import (
+    SCOPE_OF_OPENED,
+    chain_text,
+    demanded_by,
+    link_remedy,
+    not_found,
+    shown,
+)
 from linkcheck.text import unique
 from linkcheck.value import replace
 
@@ -151,8 +158,8 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
 
         rivals = find_rivals(replace(load_set, unresolved=missing), unbound)
     if rivals:
-        names = listed(sorted({u.needed for some in rivals.values() for u in some}))
-        yield Check(META.code, subject, Outcome.UNKNOWN, f"{names} not found, and it may define the {state.name}")
+        names = sorted({u.needed for some in rivals.values() for u in some})
+        yield Check(META.code, subject, Outcome.UNKNOWN, f"{not_found(names)} may define the {state.name}")
     if judgement.verdict is Verdict.UNKNOWN and not judgement.incomplete:
         if not rivals:
             yield Check(META.code, subject, Outcome.UNKNOWN, judgement.reason)

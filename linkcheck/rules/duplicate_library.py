@@ -60,7 +60,12 @@ from linkcheck.model import Check, Confidence, FileKind, Finding, Location, Outc
 from linkcheck.rules.library_copies import Copies, Likeness, find_copies, stem_of
 from linkcheck.rules.ownership import defined_symbols, missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import chain_text, counted, listed
+from linkcheck.rules.wording import (
+    chain_text,
+    counted,
+    listed,
+    not_found,
+)
 from linkcheck.text import unique
 
 if TYPE_CHECKING:
@@ -105,7 +110,7 @@ def _compare(load_set: LoadSet, missing: Sequence[Unresolved]) -> Iterator[RuleR
     if found:
         return
     if missing:
-        reason = f"{listed(unique(u.needed for u in missing))} not found, and it may bring another copy of a library"
+        reason = f"{not_found(unique(u.needed for u in missing))} may bring another copy of a library"
         yield Check(META.code, subject, Outcome.UNKNOWN, reason)
     elif unseen:
         yield Check(META.code, subject, Outcome.UNKNOWN, unseen[0])

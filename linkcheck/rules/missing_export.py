@@ -66,6 +66,7 @@ from linkcheck.errors import UndemangledNameError
 from linkcheck.model import Check, Finding, Location, Outcome, Severity, SymbolType
 from linkcheck.policy.patterns import matches_any
 from linkcheck.policy.settings import State
+from linkcheck.policy.symbols import is_pattern, matching_private
 from linkcheck.rules.ownership import (
     defined_symbols,
     imported_symbols,
@@ -163,13 +164,29 @@ def _judge_exports(image: Image, source: State | Role, wanted: list[SymbolSpec],
         return _finding(image, source, missing, f"{_count(missing, wanted)} of {of}", settings)
     texts = [spec.text for spec in missing]
     names = listed([name_symbol(spec, settings) for spec in missing], "or")
+    it = "it" if len(missing) == 1 else "them"
+    message = f"{image.path} does not export {names}, {demanded_by(source)}, so no other file can use {it}."
+    if any(_why(image, spec) or _hides(image, spec) for spec in missing):
+        remedy = (
+            "Export the symbols with default visibility: look for -fvisibility=hidden, --exclude-libs, version scripts."
+        )
+    else:
+        message += f" No definition of {it} is in sight."
+        remedy = (
+            f"Link the object that defines {it} into this file, with default visibility, or correct the symbol in the "
+            "policy. When the file has a definition and is stripped: look for -fvisibility=hidden and version scripts."
+        )
     return META.finding(
-        f"{image.path} does not export {names}, {demanded_by(source)}, so no other file can use them.",
-        "Export the symbols with default visibility: look for -fvisibility=hidden, --exclude-libs, version scripts.",
+        message,
+        remedy,
         Location(image.path, texts[0]),
         related=tuple(Location(image.path, text) for text in texts[1:]),
         evidence={"missing": list(texts)},
     )
+
+
+def _hides(image: Image, spec: SymbolSpec) -> bool:
+    return not is_pattern(spec) and bool(matching_private(image.symbols, spec))
 
 
 def _bindable_exports(image: Image, spec: SymbolSpec) -> tuple[Symbol, ...]:

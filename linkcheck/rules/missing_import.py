@@ -39,6 +39,8 @@ $ linkcheck verify runner
 * A static archive, or an archive renamed to `.so`, on the link line: `linkcheck prebuilt FILE` names it.
 * `--whole-archive`, an object library, or the source file compiled into the program: take them out.
 * The file really never uses the state: then it does not play that role; narrow `files` of the role.
+* It imports a part of what its role demands, and does not use the rest: call that, too, or judge the file by a role
+  that demands only what it uses. linkcheck cannot tell that from a hidden copy of the rest, so it is an error.
 
 ## Options
 
@@ -60,8 +62,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from linkcheck.model import Check, Finding, Location, Outcome, Severity
+from linkcheck.policy.symbols import is_pattern, matching_exports, matching_imports
 from linkcheck.rules.ownership import (
     defined_symbols,
+    imported_symbols,
     is_owner,
     list_definitions,
     list_imports,
@@ -72,7 +76,16 @@ from linkcheck.rules.ownership import (
     state_of,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import consequence, counted, demanded_by, link_remedy, listed, name_symbol, owner_text
+from linkcheck.rules.wording import (
+    consequence,
+    counted,
+    demanded_by,
+    link_remedy,
+    listed,
+    name_symbol,
+    owner_text,
+    shown,
+)
 from linkcheck.text import one_line
 
 if TYPE_CHECKING:
@@ -130,23 +143,29 @@ def _finding(
     owner = f" from {owner_text(state)}" if state else ""
     message = (
         f"{image.path} does not import {what}{owner}, {demanded_by(role)} "
-        f"({_what_it_imports(image, missing, wanted, settings)}). "
+        f"({_what_it_imports(image, missing, wanted, state, settings)}). "
     )
     # When the owner has no such symbol the import is asked of the wrong name, and nothing is known of a copy.
     unexported = _unexported_by_owner(missing, state, load_set)
     if unexported:
         message += unexported
         remedy = "Correct the symbol in the policy, or let the owner export it (LC306)."
-    else:
-        message += _where_the_copy_is(module, state, settings, partly=len(missing) < len(wanted)) + consequence(state)
+    elif copy := _seen_copy(module, missing[0], state, settings):
+        message += copy + consequence(state)
         remedy = link_remedy(state)
+    else:
+        partly = len(missing) < len(wanted) or bool(_other_imports(image, state))
+        message += _guess_copy(state, partly=partly)
+        remedy = link_remedy(state)
+        if partly:
+            remedy += _if_unused(missing, role)
     return META.finding(
         message,
         remedy,
-        Location(image.path, _symbol_name(missing[0])),
-        related=tuple(Location(image.path, _symbol_name(spec)) for spec in missing[1:]),
+        Location(image.path, _symbol_name(missing[0], load_set)),
+        related=tuple(Location(image.path, _symbol_name(spec, load_set)) for spec in missing[1:]),
         evidence={
-            "missing": [_symbol_name(spec) for spec in missing],
+            "missing": [_symbol_name(spec, load_set) for spec in missing],
             "needed": list(image.needed),
             "role": role.name,
             "state": state.name if state else None,
@@ -156,12 +175,24 @@ def _finding(
 
 
 def _what_it_imports(
-    image: Image, missing: tuple[SymbolSpec, ...], wanted: tuple[SymbolSpec, ...], settings: Settings
+    image: Image,
+    missing: tuple[SymbolSpec, ...],
+    wanted: tuple[SymbolSpec, ...],
+    state: State | None,
+    settings: Settings,
 ) -> str:
     if len(missing) < len(wanted):
         present = [name_symbol(spec, settings) for spec in wanted if spec not in missing]
         return f"it imports {len(present)} of {len(wanted)}: {listed(present)}"
+    if state and (names := _other_imports(image, state)):
+        specs = sum(1 for spec in state.symbols if list_imports(image, spec))
+        return f"it imports {specs} of {len(state.symbols)} of the {state.name}: {shown(names, settings)}"
     return f"it has {counted(image.symbols.count_imports(), 'other import')}"
+
+
+def _other_imports(image: Image, state: State | None) -> tuple[str, ...]:
+    """What `image` imports of `state`; whoever imports some of it uses the state, and may have no copy of the rest."""
+    return imported_symbols(image, state) if state else ()
 
 
 def _unexported_by_owner(missing: tuple[SymbolSpec, ...], state: State | None, load_set: LoadSet) -> str:
@@ -177,26 +208,58 @@ def _unexported_by_owner(missing: tuple[SymbolSpec, ...], state: State | None, l
     from difflib import get_close_matches  # wanted only for a message; importing it takes 2 ms
 
     names = [name for symbol in islice(owners[0].symbols.exports(), _MOST_COMPARED) if len(name := symbol.name) < 100]
-    close = get_close_matches(_symbol_name(missing[0]), names, n=1)
+    close = get_close_matches(_symbol_name(missing[0], load_set), names, n=1)
     hint = f" Did you mean {one_line(close[0])}?" if close else ""
     many = "it" if len(missing) == 1 else "any of them"
     return f"The owner that is loaded, {owners[0].path}, does not export {many} either.{hint}"
 
 
-def _where_the_copy_is(module: Module, state: State | None, settings: Settings, *, partly: bool) -> str:
+def _seen_copy(module: Module, spec: SymbolSpec, state: State | None, settings: Settings) -> str:
+    """What says that `module` has a copy of its own, of `state` or else of the symbol `spec`; "" when none is seen."""
     if state is None:
-        return "Without the import nothing binds it to the definition in another file."
+        if not list_definitions(module.image, spec):
+            return ""
+        return f"It defines {name_symbol(spec, settings)} itself, and uses that definition, not another file's."
     if defined := defined_symbols(module.image, state):
         return f"It defines {name_symbol(defined[0], settings)} itself, so it has its own copy of the {state.name}."
     if private := private_symbols(module, state):
         return f"Its .symtab defines {name_symbol(private[0], settings)}, so it has a hidden copy of the {state.name}."
+    return ""
+
+
+def _guess_copy(state: State | None, *, partly: bool) -> str:
+    if state is None:
+        return "Without the import nothing binds it to the definition in another file."
     if partly:
-        return f"So it uses only a part of the {state.name}, or has a hidden copy of the rest."
-    return f"So it has a hidden copy of the {state.name}, or does not use the {state.name} at all."
+        text = f"So it uses only a part of the {state.name}, or has a hidden copy of the rest."
+    else:
+        text = f"So it has a hidden copy of the {state.name}, or does not use the {state.name} at all."
+    # Nobody has seen the copy, so what comes of it is no fact.
+    return f"{text} If it has a copy, {state.consequence.removesuffix('.')}." if state.consequence else text
 
 
-def _symbol_name(spec: SymbolSpec) -> str:
-    return spec.mangled[0] if spec.mangled else spec.text
+def _if_unused(missing: tuple[SymbolSpec, ...], role: Role) -> str:
+    what = "that symbol" if len(missing) == 1 else "those symbols"
+    if role.name.startswith("--"):
+        return f"\nIf it has no copy and does not use {what}: call it, or leave out {role.name}."
+    return (
+        f"\nIf it has no copy and does not use {what}: call what is missing, or judge the file by a policy whose role "
+        "demands only what it uses (`import` of a [[role]])."
+    )
+
+
+def _symbol_name(spec: SymbolSpec, load_set: LoadSet) -> str:
+    """The name of the symbol table, as in other rules' places; the policy's text where no file tells it."""
+    if spec.mangled:
+        return spec.mangled[0]
+    if not is_pattern(spec):
+        for module in load_set.modules:
+            for symbol in (
+                *matching_exports(module.image.symbols, spec),
+                *matching_imports(module.image.symbols, spec),
+            ):
+                return symbol.name
+    return spec.text
 
 
 RULE = Rule(META, __doc__ or "", check_load_set=check)

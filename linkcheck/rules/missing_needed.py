@@ -54,7 +54,7 @@ from typing import TYPE_CHECKING
 from linkcheck.model import Check, Location, Outcome, Severity
 from linkcheck.rules.ownership import needs_any, roles_of, state_owned_by
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import demanded_by, link_remedy, listed, owner_names
+from linkcheck.rules.wording import demanded_by, link_remedy, listed, names_of, owner_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,13 +82,13 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
                 continue
             declared = listed(image.needed) or "nothing"
             state = state_owned_by(role.need, settings)
-            wanted = listed(owner_names(state) if state else role.need, "or")
+            wanted = listed(owner_names(state) if state else names_of(role.need), "or")
             if state:
                 wanted += f", the owner of the {state.name}"
             yield META.finding(
                 f"{image.path} has no DT_NEEDED entry for {wanted}, {demanded_by(role)}; it needs {declared}. "
                 "Without the entry ld.so does not load the library for this file.",
-                link_remedy(state) if state else f"Link {image.path} against {role.need[0]}.",
+                link_remedy(state) if state else f"Link {image.path} against {names_of(role.need)[0]}.",
                 Location(image.path, role.need[0]),
                 evidence={"needed": list(image.needed), "required": list(role.need), "role": role.name},
             )

@@ -144,6 +144,7 @@ REMEDIES = {
     FileKind.MACH_O: _OTHER_PLATFORM,
     FileKind.PE: _OTHER_PLATFORM,
     FileKind.WASM: _OTHER_PLATFORM,
+    FileKind.DEBIAN_PACKAGE: "Unpack it (`dpkg-deb -x`) and name the library in it.",
     FileKind.ZIP: _UNPACK,
     FileKind.GZIP: _UNPACK,
     FileKind.BZIP2: _UNPACK,
@@ -198,6 +199,8 @@ def _describe(candidate: Candidate) -> str:
 
 def _advise(candidate: Candidate) -> str:
     identity = candidate.identity
+    if identity.kind is FileKind.TEXT and identity.detail.startswith("a script") and candidate.stands_for is None:
+        return "Name the program that it starts, or the library, not the script."
     names = listed(identity.names) or "whatever it leads to"
     remedy = REMEDIES.get(identity.kind, _NAME_LIBRARY).format(
         library=_wanted_library(candidate.stands_for), names=names

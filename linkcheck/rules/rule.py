@@ -75,6 +75,8 @@ class PolicyUse(Value):
     load_sets: tuple[LoadSet, ...] = ()
     #: The policy's dlopens that no file of theirs makes.
     unmade: tuple[DlopenEdge, ...] = ()
+    #: Those of `unused` that a finding misses by their symbol alone, each with the symbols of the first such finding.
+    missed: tuple[tuple[Waiver, tuple[str, ...]], ...] = ()
 
 
 class Names(Value):

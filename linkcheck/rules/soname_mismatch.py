@@ -35,7 +35,9 @@ $ linkcheck prebuilt libextension_cuda.so
 
 * CMake's `NO_SONAME`, or a hand-written link line without `-Wl,-soname`: set it.
 * A tool that makes names unique renamed the library (auditwheel's `libfoo-1a2b3c4d.so`): exclude the owner from it.
-* The owner really has another name in this project: add it to `owner` of the `[[state]]` in linkcheck.toml.
+* The owner really has another name in this project: add it to `owner` of the `[[state]]` in linkcheck.toml, and
+  to `need` and `when-need` of the roles that ask for the owner: those are lists of their own (LC201). An entry takes
+  the place of the profile's entry of the same name as a whole, so copy what else that one says.
 
 ## Options
 
@@ -54,7 +56,7 @@ from linkcheck.model import Check, Finding, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
 from linkcheck.rules.ownership import owner_in_question
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import listed, owner_libraries, owner_names
+from linkcheck.rules.wording import listed, owner_keys, owner_libraries, owner_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,7 +88,7 @@ def check_file(candidate: Candidate, settings: Settings) -> Iterator[RuleResult]
     elif image.soname is not None and matches_any(image.soname, owners):
         yield Check(META.code, path, Outcome.PASS, f"SONAME {image.soname}")
     else:
-        yield _finding(path, image, state)
+        yield _finding(path, image, state, settings)
 
 
 def check_load_set(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
@@ -100,10 +102,10 @@ def check_load_set(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult
             if soname is None or matches_any(soname, owners):
                 yield Check(META.code, path, Outcome.PASS, f"SONAME {soname}" if soname else "no SONAME, the name fits")
             else:
-                yield _finding(path, module.image, state)
+                yield _finding(path, module.image, state, settings)
 
 
-def _finding(path: str, image: Image, state: State) -> Finding:
+def _finding(path: str, image: Image, state: State, settings: Settings) -> Finding:
     names = owner_names(state)
     allowed = listed(names, "or")
     if not image.soname:
@@ -119,8 +121,8 @@ def _finding(path: str, image: Image, state: State) -> Finding:
     return META.finding(
         message=message,
         remedy=(
-            f"Link the library with -Wl,-soname,{names[0]}; or, when it really is the "
-            f"owner, add its name to `owner` of the state “{state.name}” in linkcheck.toml."
+            f"Link the library with -Wl,-soname,{names[0]}; or, when it really is the owner, add its name in "
+            f"linkcheck.toml to {owner_keys(state, settings)}."
         ),
         primary=Location(path),
         evidence={"soname": image.soname, "owner": list(state.owner)},

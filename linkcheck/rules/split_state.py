@@ -108,7 +108,16 @@ from linkcheck.rules.ownership import (
     uses_any,
 )
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import SCOPE_OF_OPENED, chain_text, consequence, counted, link_remedy, listed, shown
+from linkcheck.rules.wording import (
+    SCOPE_OF_OPENED,
+    chain_text,
+    consequence,
+    counted,
+    link_remedy,
+    listed,
+    not_found,
+    shown,
+)
 from linkcheck.text import unique
 
 if TYPE_CHECKING:
@@ -191,13 +200,13 @@ def _judge_incomplete(
         return _several(load_set, state, judgement, names, copies)  # whatever the missing ones bring
     if judgement.mergers:
         used = listed([_path(load_set, index) for index in judgement.providers])
+        brings = "it defines or brings" if len(judgement.mergers) == 1 else "they define or bring"
         reason = (
-            f"{listed(judgement.mergers)} not found, and what it defines or brings may lead all uses of the "
+            f"{listed(judgement.mergers)} not found, and what {brings} may lead all uses of the "
             f"{state.name} to one copy: without it they end up in {used}"
         )
     else:
-        names_missing = listed(sorted({u.needed for u in missing}))
-        reason = f"{names_missing} not found, and it may hold another copy of the {state.name}"
+        reason = f"{not_found(sorted({u.needed for u in missing}))} may hold another copy of the {state.name}"
     return Check(META.code, load_set.root.path, Outcome.UNKNOWN, reason)
 
 

@@ -49,7 +49,9 @@ $ linkcheck verify main --select LC304
 * An older or another build of the library is found first: `linkcheck tree` shows which file, and why.
 * A C++ name that differs only by `__cxx11` or a namespace: built against another version, or another string ABI.
 * A plug-in that takes the symbol from its host: name the host (`linkcheck verify HOST --dlopen PLUGIN`), and see that
-  it exports the symbol (`-rdynamic`).
+  it exports the symbol: a program exports nothing of its own unless it is linked with `-rdynamic`
+  (`-Wl,--export-dynamic-symbol=NAME`, CMake's `ENABLE_EXPORTS`). While the host has its `.symtab`, the finding says
+  that it is defined there. Where nobody knows the host, list the symbol under `host-symbols`.
 
 ## Options
 
@@ -91,9 +93,17 @@ from linkcheck.loader.undefined import DefinitionFinder, count_asked
 from linkcheck.loader.versions import compare_versions
 from linkcheck.model import Check, Confidence, Finding, Location, Outcome, Severity
 from linkcheck.rules.kept import memory_of_run
-from linkcheck.rules.ownership import missing_libraries
+from linkcheck.rules.ownership import is_opened, missing_libraries
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import MOST_IN_EVIDENCE, chain_text, counted, judged_otherwise, listed, name_any_symbol
+from linkcheck.rules.wording import (
+    MOST_IN_EVIDENCE,
+    chain_text,
+    counted,
+    judged_otherwise,
+    listed,
+    name_any_symbol,
+    not_found,
+)
 from linkcheck.text import one_line, unique
 
 if TYPE_CHECKING:
@@ -102,6 +112,7 @@ if TYPE_CHECKING:
     from linkcheck.loader.versions import VersionFault
     from linkcheck.model import Demand, Image, LoadSet, RuleResult
     from linkcheck.policy.settings import Settings
+    from linkcheck.rules.unexported_definition import Unexported
 
 META = RuleMeta("LC304", "undefined-symbol", "a file imports a symbol that nobody defines", Severity.ERROR, "0.1")
 
@@ -152,10 +163,11 @@ class _Judge:
         hosted, left = len(left) < len(demands), asked
         names = self._name(left)
         if reason := self._unseen_definitions():
-            yield Check(META.code, image.path, Outcome.UNKNOWN, f"{reason}, and it may define {names}")
+            yield Check(META.code, image.path, Outcome.UNKNOWN, f"{reason} may define {names}")
         elif load_set.unresolved:
-            external = listed(unique(unresolved.needed for unresolved in load_set.unresolved))
-            reason = f"{external} is declared external, and is taken to define {names}"
+            external = unique(unresolved.needed for unresolved in load_set.unresolved)
+            be = "is" if len(external) == 1 else "are"
+            reason = f"{listed(external)} {be} declared external, and {be} taken to define {names}"
             yield Check(META.code, image.path, Outcome.NOT_APPLICABLE, reason)
         elif host_known:
             yield self._missing_in_program(index, left)
@@ -188,11 +200,12 @@ class _Judge:
     def _unseen_definitions(self) -> str:
         """What may hold a definition that was not seen, or nothing."""
         if missing := missing_libraries(self.load_set, self.settings):
-            return f"{listed(unique(unresolved.needed for unresolved in missing))} not found"
+            return not_found(unique(unresolved.needed for unresolved in missing))
         for module in self.load_set.modules:
             if reason := module.image.symbols.unseen:
-                return f"{module.image.path}: {reason}"
-        return describe_filters(self.load_set)
+                return f"{module.image.path}: {reason}, and it"
+        filters = describe_filters(self.load_set)
+        return f"{filters}, and it" if filters else ""
 
     def _find_host(self, demands: Sequence[Demand]) -> str:
         """The path of a program among the inputs that exports all of `demands`, or nothing."""
@@ -212,7 +225,8 @@ class _Judge:
         late = tell_late_definition(self.load_set, index, [name for name, _, _ in demands])
         message = (
             f"{image.path} imports {self._name(demands)}, and no file in which ld.so would look for {what} defines "
-            f"{what}{self._chain(index)}: it ends in an undefined symbol, at once or at the first call.{late}"
+            f"{what}{self._chain(index)}: it ends in an undefined symbol, at once or at the first call."
+            f"{self._tell_unexported(index, demands)}{late}"
         )
         confidence = Confidence.MEDIUM if late else Confidence.HIGH
         return self._finding(index, demands, message, Severity.ERROR, confidence)
@@ -223,6 +237,7 @@ class _Judge:
         message = (
             f"{image.path} imports {self._name(demands)}, and neither it nor any library that it needs defines {what}: "
             f"it works only in a program that exports {what}, or has opened a library with {what} with RTLD_GLOBAL."
+            f"{self._tell_unexported(index, demands)}"
         )
         plug_in = index == 0 and image.soname is None and not self.load_set.named and not hosted
         severity = Severity.INFO if plug_in else Severity.WARNING
@@ -237,7 +252,7 @@ class _Judge:
         image = self.load_set.modules[index].image
         return META.finding(
             message,
-            self._remedy(image.path, demands),
+            self._remedy(index, demands),
             Location(image.path, demands[0][0]),
             related=tuple(Location(image.path, name) for name, _, _ in demands[1:MOST_IN_EVIDENCE]),
             evidence={
@@ -249,8 +264,9 @@ class _Judge:
             confidence=confidence,
         )
 
-    def _remedy(self, path: str, demands: Sequence[Demand]) -> str:
-        """Which library to link, when one among the inputs or in the process defines what is missing."""
+    def _remedy(self, index: int, demands: Sequence[Demand]) -> str:
+        """What to link or to export, when a file among the inputs or in the process defines what is missing."""
+        path = self.load_set.modules[index].image.path
         if other := judged_otherwise(self.load_set):
             return other
         wanted = {name: version for name, version, _ in demands}
@@ -262,10 +278,42 @@ class _Judge:
             if any(name not in offers or version not in offers[name] for name, version in wanted.items()):
                 continue
             return f"{owner.path} defines {_it(len(demands))}: link {path} to it, so that it names it as needed."
-        return (
+        from linkcheck.rules.unexported_definition import export_lines, export_remedy, is_stripped
+
+        link = (
             f"Link {path} to the library that defines {_it(len(demands))}, behind the objects that use it; then let "
             "the linker refuse what is left:\n    c++ -shared <objects> -L<directory> -l<library> -Wl,-z,defs"
         )
+        symbol = one_line(demands[0][0])
+        if unexported := self._find_unexported(index, demands):
+            remedy = export_remedy(unexported.image, one_line(unexported.names[0]))
+            return remedy if len(unexported.names) == len(demands) else f"{remedy}\nFor the others: {link}"
+        if not self.load_set.root.is_executable:
+            return (
+                f"{link}\nor, when the program that opens it exports {_it(len(demands))}, judge it in that program "
+                f"(linkcheck verify <program> --dlopen {path}), or, when nobody knows that program, say so in the "
+                f'policy:\n    host-symbols = ["{symbol}"]'
+            )
+        if is_opened(self.load_set.chain(index)[0], self.load_set) and is_stripped(self.load_set.root):
+            way = "\n".join(export_lines(symbol))
+            return (
+                f"{link}\nor, when {self.load_set.root.path} defines {_it(len(demands))} and does not export "
+                f"{_it(len(demands))}:\n{way}"
+            )
+        return link
+
+    def _find_unexported(self, index: int, demands: Sequence[Demand]) -> Unexported | None:
+        """Who defines some of `demands` for itself alone; what is exported by nobody answers to no version."""
+        from linkcheck.rules.unexported_definition import find_unexported
+
+        return find_unexported(self.load_set, index, unique(name for name, version, _ in demands if version is None))
+
+    def _tell_unexported(self, index: int, demands: Sequence[Demand]) -> str:
+        found = self._find_unexported(index, demands)
+        if found is None:
+            return ""
+        names = self._name([demand for demand in demands if demand[0] in found.names])
+        return f" {found.image.path} defines {names} (.symtab), but does not export {_it(len(found.names))}."
 
     def _name(self, demands: Sequence[Demand]) -> str:
         """The first of the symbols, and how many more there are; those of the policy as other rules call them."""

@@ -39,6 +39,9 @@ $ linkcheck verify runner
 * The library belongs to the target machine (a driver, a toolkit): list it under `external`, or pass `--library-path`.
 * Only the unversioned development name is there: the file that the recorded SONAME names has to be there too.
 * It was never shipped: ship it and add a relative search path.
+* The name that is recorded has a slash in it, because the library had no SONAME when the file was linked to its path:
+  ld.so opens such a name as it stands (a relative one from the directory in which the process runs), and no search path
+  helps. Give the library a SONAME (`-Wl,-soname,NAME`), or link with `-LDIR -lNAME`, and link the file again.
 * ld.so.cache cannot be used (cut off, of another format, not readable), and only it leads to the library. The finding
   says so: let `ldconfig` write it again.
 
@@ -79,6 +82,7 @@ from linkcheck.rules.wording import (
     judged_otherwise,
     library_path_line,
     listed,
+    path_remedy,
     shorten,
 )
 
@@ -205,7 +209,8 @@ def _finding(load_set: LoadSet, unresolved: Unresolved, settings: Settings) -> F
     elif _is_said_to_be_opened(load_set, unresolved):
         remedy = f"Correct the name, or the place: --dlopen and [[dlopen]] take a path, or a name that {path} opens."
     elif not (remedy := judged_otherwise(load_set)):
-        remedy = _ship_it(path, unresolved.needed, may_be_external=not _may_own_a_state(unresolved.needed, settings))
+        ship = path_remedy if "/" in unresolved.needed else _ship_it
+        remedy = ship(path, unresolved.needed) + _external_line(unresolved.needed, settings)
     return META.finding(
         message,
         remedy,
@@ -232,16 +237,20 @@ def _may_own_a_state(needed: str, settings: Settings) -> bool:
     return any(matches_any(needed.rpartition("/")[2], state.owner) for state in settings.states)
 
 
-def _ship_it(path: str, needed: str, *, may_be_external: bool) -> str:
-    lines = [
+def _ship_it(path: str, needed: str) -> str:
+    lines = (
         f"Ship {needed} where a search path of {path} leads:",
         "    -Wl,-rpath,'$ORIGIN/<directory seen from this file>'",
         "or append its directory at run time (and give it here as --library-path):",
         f"    {library_path_line(f'<directory of {needed}>')}",
-    ]
-    if may_be_external:
-        lines += ["or, when the target machine provides it, say so in the policy:", f'    external = ["{needed}"]']
+    )
     return "\n".join(lines)
+
+
+def _external_line(needed: str, settings: Settings) -> str:
+    if _may_own_a_state(needed, settings):
+        return ""
+    return f'\nor, when the target machine provides it, say so in the policy:\n    external = ["{needed}"]'
 
 
 RULE = Rule(META, __doc__ or "", check_load_set=check)

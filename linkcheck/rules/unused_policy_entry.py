@@ -8,6 +8,8 @@ about no file of the run is reported, as a warning, at the policy file:
 * a role that no file plays: none is meant by its `files`, is of its `kind`, and meets its `when-…` conditions;
 * a state of which no file imports or defines any symbol, or with `only-with-owner` one whose owner is nowhere loaded,
   unless a role that some file plays asks for its symbols: then the rules about the role speak up;
+* a state whose `owner` means no file that is loaded or needed, although a library exports its symbols and another file
+  imports them, unless a role that some file plays asks for them: then LC303 speaks up;
 * a dlopen whose `from` means no file.
 
 ## Why it matters
@@ -76,11 +78,22 @@ from typing import TYPE_CHECKING
 
 from linkcheck.errors import MalformedElfError, UndemangledNameError, UnreadableFileError
 from linkcheck.model import Finding, Location, Severity
-from linkcheck.policy.patterns import means_file
+from linkcheck.policy.patterns import matches_any, means_file
+from linkcheck.policy.settings import ROOT_OWNER
 from linkcheck.policy.symbols import is_pattern
-from linkcheck.rules.ownership import list_imports, needs_any, owner_modules, plays, private_symbols, state_of, uses_any
+from linkcheck.rules.ownership import (
+    defined_symbols,
+    imported_symbols,
+    list_imports,
+    needs_any,
+    owner_modules,
+    plays,
+    private_symbols,
+    state_of,
+    uses_any,
+)
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import counted, listed
+from linkcheck.rules.wording import counted, listed, name_symbol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,6 +106,10 @@ META = RuleMeta(
     "LC903", "unused-policy-entry", "an entry of the policy is about no file of this run", Severity.WARNING, "0.1"
 )
 _REMEDY = "Correct the entry if it should be about a file of this run; if it is for other runs, give this one {option}."
+_UNOWNED_REMEDY = (
+    "Correct `owner` if that file is the owner. If it has a copy, link it to the owner instead (LC302); if copies do "
+    "not matter where no owner is loaded, say only-with-owner = true, or give this run {option}."
+)
 
 
 def check_policy(use: PolicyUse, settings: Settings) -> Iterator[Finding]:
@@ -103,16 +120,20 @@ def check_policy(use: PolicyUse, settings: Settings) -> Iterator[Finding]:
         if role.source and (why := _why_unplayed(role, use)):
             yield _finding("role", role.name, role.source, f"applies to no file of this run: {why}")
     for state in settings.states:
-        if state.source and not _is_demanded(state, use, settings) and (why := _why_untouched(state, use.load_sets)):
+        if not state.source or _is_demanded(state, use, settings):
+            continue
+        if why := _why_untouched(state, use.load_sets):
             yield _finding("state", state.name, state.source, why)
+        elif why := _why_unowned(state, use.load_sets, settings):
+            yield _finding("state", state.name, state.source, why, _UNOWNED_REMEDY)
     for source, from_ in dict.fromkeys((edge.source, edge.from_) for edge in use.unmade if edge.source):
         yield _finding("dlopen", from_, source, f"is made by no file of this run: it means none of {_files(use)}")
 
 
-def _finding(table: str, name: str, source: str, why: str) -> Finding:
+def _finding(table: str, name: str, source: str, why: str, remedy: str = _REMEDY) -> Finding:
     return META.finding(
         f"the [[{table}]] “{name}” {why}",
-        _REMEDY.format(option=f"--ignore {META.code}"),
+        remedy.format(option=f"--ignore {META.code}"),
         Location(source),
         evidence={"table": table, "entry": name},
     )
@@ -175,6 +196,36 @@ def _why_untouched(state: State, load_sets: Sequence[LoadSet]) -> str:
     if any(is_pattern(spec) for spec in state.symbols):
         why += " (a pattern is looked for in .dynsym only, not among the hidden symbols of .symtab)"
     return why
+
+
+def _why_unowned(state: State, load_sets: Sequence[LoadSet], settings: Settings) -> str:
+    """What says that `owner` of `state` is misspelt: no such file anywhere, and a library that exports the symbols.
+
+    "" also where a file needs an owner, which may be missing, external, or called otherwise (LC202, LC104), and where
+    programs alone may define the state: one that links everything into itself has no owner beside it. Nor where nobody
+    imports it from another file: then all that define it may have linked a copy on purpose, and LC401 counts them.
+    """
+    if ROOT_OWNER in state.owner:
+        return ""
+    images = _images(load_sets)
+    wanted = (unresolved.needed for one in load_sets for unresolved in one.unresolved)
+    if any(owner_modules(state, one) for one in load_sets) or any(needs_any(image, state.owner) for image in images):
+        return ""
+    if any(matches_any(name.rpartition("/")[2], state.owner) for name in wanted):
+        return ""
+    try:
+        definer = next((one for one in images if not one.is_executable and defined_symbols(one, state)), None)
+        if definer is None or not any(
+            imported_symbols(one, state) and not defined_symbols(one, state) for one in images
+        ):
+            return ""
+        symbol = name_symbol(defined_symbols(definer, state)[0], settings)
+    except (MalformedElfError, UnreadableFileError, UndemangledNameError):
+        return ""
+    return (
+        f"has an owner that no file of this run is or needs, {listed(state.owner, 'or')}, and {definer.path} defines "
+        f"{symbol}: is {definer.name} the owner?"
+    )
 
 
 def _images(load_sets: Sequence[LoadSet]) -> tuple[Image, ...]:

@@ -69,7 +69,8 @@ from typing import TYPE_CHECKING
 
 from linkcheck.model import Finding, Location, Severity
 from linkcheck.rules.rule import Rule, RuleMeta
-from linkcheck.rules.wording import waiver_evidence, waiver_text
+from linkcheck.rules.wording import listed, shorten, waiver_evidence, waiver_text
+from linkcheck.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,9 +90,14 @@ META = RuleMeta(
 def check_policy(use: PolicyUse, settings: Settings) -> Iterator[Finding]:
     """Yield a finding for each waiver that accepted nothing; `settings` do not matter."""
     for waiver in use.unused:
+        near = next((symbols for other, symbols in use.missed if other == waiver), ())
+        names = listed(shorten([one_line(symbol) for symbol in near]))
+        beside = f": the finding of {waiver.code} on such a file is about {names}, and a waiver has to mean all of it"
         yield META.finding(
-            f"{waiver_text(waiver)} accepts no finding of this run",
-            "Remove the waiver if the fault is gone; otherwise correct its path or symbol.",
+            f"{waiver_text(waiver)} accepts no finding of this run{beside if near else ''}",
+            "Correct `symbol`, or leave it out."
+            if near
+            else "Remove the waiver if the fault is gone; otherwise correct its path or symbol.",
             Location(waiver.source),
             evidence=waiver_evidence(waiver),
         )

@@ -51,6 +51,11 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
+def not_found(names: Sequence[str]) -> str:
+    """`liba.so not found, and it`, `liba.so and libb.so not found, and one of them`: before `may define …`."""
+    return f"{listed(names)} not found, and {'it' if len(names) == 1 else 'one of them'}"
+
+
 def shorten(names: Sequence[str]) -> tuple[str, ...]:
     """The first MOST_SHOWN of `names`, and `N more` in place of the others."""
     more = len(names) - MOST_SHOWN
@@ -75,10 +80,14 @@ def owner_libraries(state: State) -> tuple[str, ...]:
 
 
 def owner_names(state: State) -> tuple[str, ...]:
-    """The SONAMEs to show: those without wildcards, or, when every pattern has one, what stands before it."""
-    patterns = owner_libraries(state)
+    """The SONAMEs of the owner to show."""
+    return names_of(owner_libraries(state))
+
+
+def names_of(patterns: Sequence[str]) -> tuple[str, ...]:
+    """What to show of SONAME patterns: those without wildcards, or, when each has one, what stands before it."""
     plain = tuple(pattern for pattern in patterns if not _has_wildcard(pattern))
-    return plain or tuple(_before_wildcard(pattern) for pattern in patterns)
+    return plain or unique(_before_wildcard(pattern) for pattern in patterns)
 
 
 def _has_wildcard(pattern: str) -> bool:
@@ -133,6 +142,21 @@ def shown(names: Sequence[str], settings: Settings) -> str:
     """The first of the symbols `names` as people write it, and how many more there are."""
     texts = unique(name_symbol(name, settings) for name in names)
     return texts[0] if len(texts) == 1 else f"{texts[0]} and {counted(len(texts) - 1, 'more symbol')}"
+
+
+def owner_keys(state: State, settings: Settings) -> str:
+    """The keys of the policy that a new name of the owner of `state` has to be added to, each with its entry.
+
+    A role that asks for the owner has a list of names of its own (`need`, `when-need`).
+    """
+    owners = set(state.owner) - {ROOT_OWNER}
+    asking = [f"“{role.name}”" for role in settings.roles if owners & set(role.need)]
+    telling = [f"“{role.name}”" for role in settings.roles if owners & set(role.when_need)]
+    keys = [f"`owner` of the state “{state.name}”"]
+    for key, names in (("need", asking), ("when-need", telling)):
+        if names:
+            keys.append(f"`{key}` of the role{'s' if len(names) > 1 else ''} {listed(names)}")
+    return keys[0] if len(keys) == 1 else f"{', to '.join(keys[:-1])} and to {keys[-1]}"
 
 
 def link_remedy(state: State | None) -> str:
@@ -216,6 +240,34 @@ def waiver_text(waiver: Waiver) -> str:
 def waiver_evidence(waiver: Waiver) -> dict[str, Json]:
     """What the policy says in `waiver`."""
     return {"line": waiver.line, **waiver.terms}
+
+
+def path_remedy(path: str, needed: str) -> str:
+    """What to do about the DT_NEEDED `needed` of `path` that has a slash in it (man 8 ld.so): no search path helps.
+
+    ld(1) records the name of its own link line for a library without a SONAME.
+    """
+    name = needed.rpartition("/")[2] or "<name>"
+    place = "" if needed.startswith(("/", "$")) else " from the directory that the process runs in"
+    why = (
+        f"{needed} has a slash in it: ld.so opens it as it stands{place}, and no search path helps. It was recorded "
+        "because the library has no SONAME and was linked by that path. Give the library a SONAME:"
+    )
+    lines = (
+        why,
+        f"    c++ -shared <objects> -Wl,-soname,{name} -o {name}",
+        "or link it by its name instead of its path:",
+        f"    c++ <objects> -L<directory> -l{_link_name(name)}",
+        f"and in both cases link {path} again, with a search path that leads to {name}:",
+        "    -Wl,-rpath,'$ORIGIN/<directory seen from this file>'",
+    )
+    return "\n".join(lines)
+
+
+def _link_name(name: str) -> str:
+    """What -l takes for the file `name` (ld(1): a colon in front makes it the whole name)."""
+    stem = name.partition(".so")[0]
+    return stem.removeprefix("lib") if name.startswith("lib") and name == f"{stem}.so" else f":{name}"
 
 
 def library_path_line(*directories: str) -> str:

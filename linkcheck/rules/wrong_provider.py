@@ -76,8 +76,9 @@ from linkcheck.rules.wording import (
     chain_text,
     consequence,
     link_remedy,
-    listed,
     loaded_text,
+    not_found,
+    owner_keys,
     owner_text,
     shown,
 )
@@ -132,7 +133,7 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
             yield Check(META.code, path, Outcome.UNKNOWN, reason)
         elif wrong:
             if lost := [u for u in rivals.get(index, ()) if matches_any(u.needed.rpartition("/")[2], state.owner)]:
-                reason = f"{_names(lost)} not found, and it may be the owner that its imports of the {state.name} get"
+                reason = f"{not_found(_names(lost))} may be the owner that its imports of the {state.name} get"
                 yield Check(META.code, path, Outcome.UNKNOWN, reason)
                 continue
             bringers = _find_bringers(replace(load_set, unresolved=missing), wrong)
@@ -141,12 +142,12 @@ def _judge(load_set: LoadSet, state: State, settings: Settings) -> Iterator[Rule
             else:
                 names = _names([unresolved for some in bringers for unresolved in some])
                 what = f"what its imports of the {state.name} get"
-                reason = f"{names} not found, and it may bring the owner before {what}"
+                reason = f"{not_found(names)} may bring the owner before {what}"
                 yield Check(META.code, path, Outcome.UNKNOWN, reason)
         elif doubt := _find_doubt([b for b in bound if b.module == index], load_set):
             yield Check(META.code, path, Outcome.UNKNOWN, doubt)
         elif index in rivals:
-            reason = f"{_names(rivals[index])} not found, and it may define the {state.name} before the owner does"
+            reason = f"{not_found(_names(rivals[index]))} may define the {state.name} before the owner does"
             yield Check(META.code, path, Outcome.UNKNOWN, reason)
         else:
             yield Check(META.code, path, Outcome.PASS, f"its imports of the {state.name} are bound to the owner")
@@ -174,8 +175,8 @@ def _find_doubt(bindings: list[Binding], load_set: LoadSet) -> str:
     return ""
 
 
-def _names(missing: Sequence[Unresolved]) -> str:
-    return listed(sorted({unresolved.needed for unresolved in missing}))
+def _names(missing: Sequence[Unresolved]) -> list[str]:
+    return sorted({unresolved.needed for unresolved in missing})
 
 
 def _list_modules(bindings: list[Binding]) -> tuple[int, ...]:
@@ -214,7 +215,7 @@ def _finding(load_set: LoadSet, state: State, settings: Settings, wrong: list[Bi
     return META.finding(
         f"{user} imports {shown(symbols, settings)}, and ld.so binds that to a file that does not own the "
         f"{state.name}; {owner_text(state)} does:{chains}{_after(consequence(state))}",
-        link_remedy(state),
+        f"{link_remedy(state)}{_doubt_owner(load_set, state, settings, min(providers))}",
         Location(path, symbols[0]),
         related=tuple(Location(load_set.modules[index].image.path) for index in providers),
         evidence={
@@ -223,6 +224,17 @@ def _finding(load_set: LoadSet, state: State, settings: Settings, wrong: list[Bi
             "providers": [load_set.modules[index].image.path for index in providers],
             "owner": list(state.owner),
         },
+    )
+
+
+def _doubt_owner(load_set: LoadSet, state: State, settings: Settings, provider: int) -> str:
+    """What else may be wrong, as a line of the remedy: the policy, where no file that it calls the owner is loaded."""
+    if owner_modules(state, load_set):
+        return ""
+    image = load_set.modules[provider].image
+    return (
+        f"\nNo file here is called like the owner. When {image.path} is the owner, the policy is wrong: add "
+        f"{image.name} to {owner_keys(state, settings)}."
     )
 
 

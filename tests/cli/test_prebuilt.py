@@ -421,7 +421,14 @@ REFUSED: dict[str, tuple[Callable[[Workshop], Path], tuple[str, ...]]] = {
     ),
     # archives that are no library of objects
     "empty archive": (lambda shop: shop.written("!<arch>\n"), ("a static archive", "without members")),
-    "Debian package": (_deb, ("a Debian package",)),
+    "Debian package": (
+        _deb,
+        (
+            "is a Debian package, not a shared object: linkers and ld.so refuse it.",
+            "Unpack it",
+            "name the library in it",
+        ),
+    ),
     # linker scripts
     "ld script like libc's": (
         lambda shop: shop.written(LIBC_SCRIPT),

@@ -235,8 +235,8 @@ def test_an_installed_distribution_stands_for_its_files(tmp_path: Path, monkeypa
     [
         (None, "dist:my-pkg", "no record of its files"),
         ("my/c.py,,\n", "dist:my-pkg", "no ELF file"),
+        ("", "dist:", "dist: names no distribution; write dist:NAME"),
         ("", "dist:nobody-has-this", "no distribution of that name"),
-        ("", "dist:", "no distribution of that name"),
     ],
 )
 def test_a_distribution_that_cannot_be_used_is_named(

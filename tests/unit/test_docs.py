@@ -129,7 +129,7 @@ def test_the_policy_that_a_page_shows_can_be_used(page: Path, tmp_path: Path) ->
 def test_the_readme_shows_what_the_commands_print(tmp_path: Path) -> None:
     text = sections(README.read_text(encoding="utf-8"))["A 60-second start"]
     above, _, _ = text.partition("```console")
-    builds = re.findall(r"^python -m tests\.programs (\S+) (\S+)$", above, flags=re.MULTILINE)
+    builds = re.findall(r"^python3 -m tests\.programs (\S+) (\S+)$", above, flags=re.MULTILINE)
     assert len(builds) == 3, "a reader needs the programs before the commands"
     for name, folder in builds:
         make_programs(build_named(name), tmp_path / folder)

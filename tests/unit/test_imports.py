@@ -49,6 +49,7 @@ UNWANTED = {
     "linkcheck.model.listed_symbols": "only for images that are made of plain values",
     "linkcheck.part_of_program": "only for a library that alone does not find all it needs",
     "linkcheck.rules.late_definition": "only for a finding",
+    "linkcheck.rules.unexported_definition": "only for a finding",
     "linkcheck.rules.malformed_elf": "only for a file that is judged as one",
     "linkcheck.rules.unused_waiver": "only for a policy",
     "linkcheck.loader.processor": "only where something is there for some processors only",

@@ -399,8 +399,10 @@ STATE = '[[state]]\nname = "s"\nowner = ["o"]\nsymbols = ["f"]\n'
         (WAIVER.replace('"LC4"', '"LC7"'), 2, 'unknown rule code "LC7"'),
         (WAIVER.replace('"LC4"', '"L"'), 2, '"L" would accept findings of every rule; give at least LC and a digit'),
         (WAIVER.replace('"LC4"', '"LC"'), 2, '"LC" would accept findings of every rule'),
-        (WAIVER.replace('"LC4"', '"lc401"'), 2, 'did you mean "LC401"? allowed: LC101, LC301,'),
+        (WAIVER.replace('"LC4"', '"LC-401"'), 2, 'did you mean "LC401"? allowed: LC101, LC301,'),
+        (WAIVER.replace('"LC4"', '"LC499"'), 2, 'unknown rule code "LC499"; allowed: LC101, LC301,'),
         ('select = [\n"LC4",\n"LC9x"]', 3, 'unknown rule code "LC9x"'),
+        ('ignore = ["split-state"]', 1, 'code "split-state"; rules are selected by code, not by name'),
         ("select = []", 1, "select must not be an empty list"),
         ("ignore = 'LC4'", 1, "ignore must be a list of strings, not a string"),
         ("mangled = []", 1, "[mangled] must be a table, not a list"),
@@ -550,11 +552,22 @@ def test_select_and_ignore_of_the_command_line_win(tmp_path: Path) -> None:
     assert load(path, ignore=("LC9",)).ignore == ()
 
 
+def test_codes_may_be_written_in_lower_case_anywhere(tmp_path: Path) -> None:
+    text = 'select = ["lc3", "lc9"]\nignore = ["lc302"]\n' + WAIVER.replace('"LC4"', '"lc401"')
+    path = write(tmp_path, "linkcheck.toml", text)
+    assert (load(path).select, load(path).ignore) == (("LC3", "LC9"), ("LC302",))
+    assert [waiver.code for waiver in load(path).waivers] == ["LC401"]
+    assert load(path, select=("lc3",)).select == ("LC301", "LC302")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"select": ("LC8",)}, '--select: unknown rule code "LC8"'),
-        ({"ignore": ("missing-import",)}, '--ignore: unknown rule code "missing-import"'),
+        ({"select": ("LC8",)}, '"LC8"; allowed: '),
+        ({"select": ("LC3O1",)}, 'did you mean "LC301"'),
+        ({"select": ("401",)}, 'did you mean "LC401"'),
+        ({"ignore": ("missing-import",)}, '--ignore: unknown rule code "MISSING-IMPORT"'),
         ({"select": ("",)}, "--select: an empty code"),
         ({"ignore": ("LC",)}, "leave no rule to run"),
     ],

@@ -132,6 +132,16 @@ def test_passes_an_owner_that_lacks_only_what_nobody_imports() -> None:
     assert outcomes(missing_export.check_load_set(world, PROFILE)) == [Outcome.PASS]
 
 
+def test_tells_apart_what_is_hidden_and_what_is_not_there() -> None:
+    policy = small_policy(role(export=(spec("plugin_exit"),)))
+    absent = only_finding(missing_export.check_load_set(load_set(image("lib/p.so", exports=("x",))), policy))
+    assert absent.message.endswith("so no other file can use it. No definition of it is in sight.")
+    assert absent.remedy.startswith("Link the object that defines it into this file")
+    hidden = only_finding(missing_export.check_load_set(load_set(image("lib/p.so", private=("plugin_exit",))), policy))
+    assert hidden.message.endswith("so no other file can use it.")
+    assert hidden.remedy.startswith("Export the symbols with default visibility: look for -fvisibility=hidden")
+
+
 def test_passes_what_a_role_must_export() -> None:
     policy = small_policy(role(export=(spec("plugin_init"),)))
     world = load_set(image("lib/p.so", exports=("plugin_init",)))

@@ -234,6 +234,47 @@ def test_finds_a_part_of_the_imports_and_takes_it_for_no_hidden_copy() -> None:
     assert "So it uses only a part of the caller stream, or has a hidden copy of the rest." in finding.message
 
 
+def test_a_guess_is_no_fact_and_names_what_to_do_when_the_rest_is_unused() -> None:
+    finding = only_finding(check(load_set(runner(imports=(GUARD, GUARD_END)), owner()), PROFILE))
+    assert "If it has a copy, the runner sets the stream in one copy" in finding.message
+    assert "If it has no copy and does not use that symbol: call what is missing" in finding.remedy
+    assert "`import` of a [[role]]" in finding.remedy
+    seen = only_finding(check(load_set(runner(imports=(GUARD, GUARD_END), private=(ACCESSOR,)), owner()), PROFILE))
+    assert "hidden copy of the caller stream. The runner sets the stream in one copy" in seen.message
+    assert "does not use" not in seen.remedy
+
+
+def test_whoever_imports_another_symbol_of_the_state_uses_the_state() -> None:
+    policy = small_policy(role(import_=(spec("table_get"),)), states=(TABLE,))
+    finding = only_finding(check(load_set(runner(needed=("libtable.so",), imports=("table_set", "x"))), policy))
+    assert "(it imports 1 of 2 of the table: table_set)" in finding.message
+    assert "So it uses only a part of the table, or has a hidden copy of the rest." in finding.message
+    assert "at all" not in finding.message
+    nothing = only_finding(check(load_set(runner(needed=("libtable.so",), imports=("x",))), policy))
+    assert "or does not use the table at all. If it has a copy, entries are lost." in nothing.message
+
+
+def test_the_place_has_the_name_of_the_symbol_table_where_some_file_tells_it() -> None:
+    """As LC302 has it, about the same symbol."""
+    state = replace(TABLE, symbols=(SymbolSpec("acme::table()"), SymbolSpec("table_*")))
+    policy = small_policy(role(kind="executable", import_=state.symbols[:1]), states=(state,))
+    table = image("lib/libtable.so", soname="libtable.so", exports=("_ZN4acme5tableEv", "table_set"))
+    world = load_set(runner(needed=("libtable.so",), imports=("table_set",)), table)
+    finding = only_finding(check(world, policy))
+    assert (finding.primary.symbol, finding.evidence["missing"]) == ("_ZN4acme5tableEv", ["_ZN4acme5tableEv"])
+    assert "does not import acme::table() from" in finding.message
+    nowhere = only_finding(check(load_set(runner(needed=(), imports=("x",))), policy))
+    assert nowhere.primary.symbol == "acme::table()"
+
+
+def test_says_of_a_required_import_that_the_file_defines_it_itself() -> None:
+    roles = make_one_off_roles(require_import=("table_get",), mangled_names={})
+    settings = Settings(profile="test", roles=roles)
+    finding = only_finding(check(load_set(runner(needed=(), exports=("table_get",))), settings))
+    assert "It defines table_get itself" in finding.message
+    assert "Without the import" not in finding.message
+
+
 def test_a_symbol_that_the_loaded_owner_does_not_export_is_no_sign_of_a_copy() -> None:
     state = State("table", ("libtable.so",), (spec("tabel_get"),))
     policy = small_policy(role(import_=(spec("tabel_get"),)), states=(state,))

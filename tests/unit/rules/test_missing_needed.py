@@ -43,6 +43,16 @@ def test_finds_a_runner_that_does_not_need_the_owner() -> None:
     assert finding.evidence["role"] == "runner"
 
 
+def test_names_libraries_and_not_patterns_where_no_state_has_these_owners() -> None:
+    patterns = ("libtable.so", "libtable.so.[0-9]*")
+    finding = only_finding(check(load_set(runner(needed=())), small_policy(role(need=patterns))))
+    assert "has no DT_NEEDED entry for libtable.so, as a part must" in finding.message
+    assert finding.remedy == "Link bin/runner against libtable.so."
+    only_patterns = only_finding(check(load_set(runner(needed=())), small_policy(role(need=("libtable.so*",)))))
+    assert "*" not in only_patterns.message + only_patterns.remedy
+    assert only_patterns.evidence["required"] == ["libtable.so*"]
+
+
 @pytest.mark.parametrize("kind", [FileKind.STATIC_PIE, FileKind.EXECUTABLE])
 def test_finds_a_static_program_as_well(kind: FileKind) -> None:
     finding = only_finding(check(load_set(runner(kind=kind, needed=())), PROFILE))

@@ -37,6 +37,14 @@ def test_finds_what_is_copied_and_speaks_of_the_state(kind: FileKind) -> None:
     assert "executorch::extension_cuda" in finding.remedy
 
 
+def test_of_a_script_the_program_that_it_starts_is_wanted() -> None:
+    script = FileIdentity("bin/run.sh", FileKind.TEXT, "a script, first line “#!/bin/sh”")
+    (finding,) = findings(not_a_shared_object.check_file(Candidate(script, None), SETTINGS))
+    assert finding.remedy == "Name the program that it starts, or the library, not the script."
+    (to_link,) = findings(not_a_shared_object.check_file(Candidate(script, None, None, STATE), SETTINGS))
+    assert to_link.remedy == "Name the shared library itself."
+
+
 def test_finds_a_file_that_only_has_to_load_and_speaks_of_no_state() -> None:
     subject = Candidate(FileIdentity("x", FileKind.ARCHIVE), None)
     (finding,) = findings(not_a_shared_object.check_file(subject, SETTINGS))

@@ -26,6 +26,14 @@ def test_finds_a_candidate_with_another_soname_or_none(soname: str | None) -> No
     assert finding.evidence["soname"] == soname
 
 
+def test_names_every_list_of_the_policy_that_another_name_of_the_owner_has_to_be_added_to() -> None:
+    remedy = only_finding(check_file(candidate(owner(soname="libmine.so")), PROFILE)).remedy
+    assert remedy.endswith(
+        "add its name in linkcheck.toml to `owner` of the state “caller stream”, to `need` of the roles “runner” and "
+        "“cuda-delegate” and to `when-need` of the role “caller-stream-consumer”."
+    )
+
+
 @pytest.mark.parametrize("soname", [OWNER, f"{OWNER}.2", "libexecutorch_extension_cuda.so"])
 def test_passes_a_candidate_with_the_owners_soname(soname: str) -> None:
     assert outcomes(check_file(candidate(owner(soname=soname)), SETTINGS)) == [Outcome.PASS]

@@ -85,6 +85,52 @@ def test_names_the_library_here_that_defines_what_is_missing() -> None:
     assert "lib/libtable.so defines it: link lib/libuser.so to it" in only_finding(check(world, POLICY)).remedy
 
 
+def test_names_the_program_that_defines_what_is_missing_and_does_not_export_it() -> None:
+    plug_in = image("lib/p.so", imports=("table_get",))
+    host = image("bin/app", kind=FileKind.PIE, private=("main", "table_get"))
+    finding = only_finding(check(load_set(host, dlopened=(plug_in,)), POLICY))
+    assert finding.message.endswith(" bin/app defines table_get (.symtab), but does not export it.")
+    assert "-rdynamic" in finding.remedy
+    assert "-Wl,--export-dynamic-symbol=table_get" in finding.remedy
+    assert "ENABLE_EXPORTS" in finding.remedy
+    assert "-z,defs" not in finding.remedy
+    among_the_inputs = replace(load_set(plug_in), beside=(plug_in, host))
+    assert "bin/app defines table_get (.symtab)" in only_finding(check(among_the_inputs, POLICY)).message
+
+
+def test_tells_apart_what_the_program_hides_and_what_is_nowhere() -> None:
+    plug_in = image("lib/p.so", imports=("table_get", "gone"))
+    host = image("bin/app", kind=FileKind.PIE, private=("main", "table_get"))
+    finding = only_finding(check(load_set(host, dlopened=(plug_in,)), POLICY))
+    assert "bin/app defines table_get (.symtab), but does not export it." in finding.message
+    assert "For the others: Link lib/p.so to the library" in finding.remedy
+
+
+def test_a_library_that_hides_what_is_missing_has_to_show_it() -> None:
+    hiding = image("lib/libtable.so", soname="libtable.so", private=("table_get",))
+    finding = only_finding(check(load_set(program(private=("main",)), USER, hiding), POLICY))
+    assert "lib/libtable.so defines table_get (.symtab), but does not export it." in finding.message
+    assert "-fvisibility=hidden" in finding.remedy
+    assert "-rdynamic" not in finding.remedy
+
+
+def test_a_stripped_program_may_define_what_its_plug_in_lacks() -> None:
+    plug_in = image("lib/p.so", imports=("table_get",))
+    stripped = load_set(image("bin/app", kind=FileKind.PIE), dlopened=(plug_in,))
+    assert "or, when bin/app defines it and does not export it:" in only_finding(check(stripped, POLICY)).remedy
+    for seen in ({"private": ("main",)}, {"exports": ("_start",)}):
+        shows_all = load_set(image("bin/app", kind=FileKind.PIE, **seen), dlopened=(plug_in,))  # type: ignore[arg-type]
+        assert "-rdynamic" not in only_finding(check(shows_all, POLICY)).remedy
+    needed = load_set(program(), replace(USER, needed=()))
+    assert "-rdynamic" not in only_finding(check(needed, POLICY)).remedy
+
+
+def test_a_library_on_its_own_is_told_of_the_symbols_of_its_host() -> None:
+    remedy = only_finding(check(load_set(replace(USER, needed=())), POLICY)).remedy
+    assert 'host-symbols = ["table_get"]' in remedy
+    assert "linkcheck verify <program> --dlopen lib/libuser.so" in remedy
+
+
 def test_passes_when_everything_is_defined() -> None:
     assert checks(check(load_set(program(), USER, TABLE), POLICY)) == [
         ("bin/app", Outcome.PASS, "3 files, every import defined")
@@ -209,6 +255,9 @@ def test_cannot_see_what_a_missing_library_a_filter_or_an_unseen_table_defines()
     missing = load_set(program(), lonely, missing=("libgone.so",))
     reason = "libgone.so not found, and it may define table_get"
     assert checks(check(missing, POLICY)) == [("lib/libuser.so", Outcome.UNKNOWN, reason)]
+    several = load_set(program(), lonely, missing=("libgone.so", "libm.so.9"))
+    reason = "libgone.so and libm.so.9 not found, and one of them may define table_get"
+    assert checks(check(several, POLICY)) == [("lib/libuser.so", Outcome.UNKNOWN, reason)]
     filtered = load_set(program(filters=("libhid.so",)), lonely)
     unseen = load_set(
         program(needed=("libuser.so", "libodd.so")),

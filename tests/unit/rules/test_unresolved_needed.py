@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from linkcheck.model import Attempt, Confidence, FoundBy, Outcome, Severity, Unresolved
 from linkcheck.rules.unresolved_needed import check
 from linkcheck.value import replace
@@ -58,6 +60,19 @@ def test_finds_a_path_that_is_not_there() -> None:
     missing = Unresolved(0, "/opt/x/libf.so", ())
     finding = only_finding(check(load_set(runner(needed=("/opt/x/libf.so",)), unresolved=(missing,)), PROFILE))
     assert finding.message == "bin/runner needs /opt/x/libf.so, and there is no such file."
+
+
+@pytest.mark.parametrize(
+    ("needed", "option"), [("/opt/x/libf.so", "-lf"), ("./libf.so.1", "-l:libf.so.1"), ("../x/part.so", "-l:part.so")]
+)
+def test_no_search_path_is_the_remedy_for_a_name_with_a_slash(needed: str, option: str) -> None:
+    world = load_set(runner(needed=(needed,)), unresolved=(Unresolved(0, needed, ()),))
+    remedy = only_finding(check(world, PROFILE)).remedy
+    assert "LD_LIBRARY_PATH" not in remedy
+    assert f"-Wl,-soname,{needed.rpartition('/')[2]} " in remedy
+    assert f"-L<directory> {option}\n" in remedy
+    assert ("from the directory that the process runs in" in remedy) is needed.startswith(".")
+    assert f'external = ["{needed}"]' in remedy
 
 
 def test_says_that_the_cache_could_not_be_used() -> None:

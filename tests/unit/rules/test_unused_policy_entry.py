@@ -89,7 +89,42 @@ def test_finds_a_state_whose_owner_is_nowhere() -> None:
     assert found.message == (
         "the [[state]] “session” is judged only with its owner, and no file of this run is libsesion.so*"
     )
-    assert run(state("session_get", owner=("libsesion.so*",))) == []  # judged everywhere: LC302 and LC401 speak up
+
+
+SESSION = image("lib/libsession.so.1", soname="libsession.so.1", exports=("session_get",))
+
+
+def test_finds_a_state_whose_owner_is_misspelt_although_a_library_defines_it() -> None:
+    misspelt = state("session_get", owner=("libsesion.so*",))
+    (found,) = run(misspelt, worlds=(load_set(replace(PLUGIN, needed=()), SESSION),))
+    assert found.message == (
+        "the [[state]] “session” has an owner that no file of this run is or needs, libsesion.so*, and "
+        "lib/libsession.so.1 defines session_get: is libsession.so.1 the owner?"
+    )
+    assert "Correct `owner`" in found.remedy
+    assert "only-with-owner" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("entry", "world"),
+    [
+        (state("session_get"), load_set(PLUGIN, SESSION)),
+        (state("session_get", owner=("libown.so",)), load_set(PLUGIN)),  # nobody defines it: LC402 speaks up
+        (state("session_get", owner=("libown.so",)), load_set(replace(PLUGIN, needed=("libown.so",)), SESSION)),
+        (state("session_get", owner=("libown.so",)), load_set(PLUGIN, SESSION, missing=("libown.so",))),
+        (state("session_get", owner=("<root>",)), load_set(PLUGIN, SESSION)),  # the program is not known
+        (state("session_get", owner=("libown.so",)), load_set(SESSION)),  # a copy that it linked for itself
+        (state("session_get", owner=("libown.so",)), load_set(runner(exports=("session_get",)))),
+    ],
+    ids=["owner", "no definition", "needed", "missing", "root", "copy", "program"],
+)
+def test_passes_a_state_whose_owner_is_rightly_nowhere(entry: State, world: LoadSet) -> None:
+    assert run(entry, worlds=(world,)) == []
+
+
+def test_leaves_a_misspelt_owner_to_lc303_where_a_role_asks_for_the_symbol() -> None:
+    asking = role(import_=(spec("session_get"),))
+    assert run(state("session_get", owner=("libown.so",)), asking, worlds=(load_set(PLUGIN, SESSION),)) == []
 
 
 def test_finds_a_dlopen_that_no_file_makes_once() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from linkcheck.model import Severity
+from dataclasses import replace
+
+from linkcheck.model import Location, Severity
 from linkcheck.rules import unused_waiver
 from tests.unit.rules.waived import DAY, FINDING, about_waivers, waiver
 
@@ -14,6 +16,16 @@ def test_finds_a_waiver_that_accepts_nothing() -> None:
     assert (found.severity, unused_waiver.META.severity) == (Severity.WARNING, Severity.WARNING)
     assert "the waiver of LC403 on lib/other.so, line 7, accepts no finding of this run" in found.message
     assert found.primary.path == "linkcheck.toml"
+
+
+def test_names_the_symbols_of_the_finding_that_only_the_symbol_misses() -> None:
+    about_two = replace(FINDING, primary=Location("lib/liba.so", "a_get"), related=(Location("lib/liba.so", "a_put"),))
+    (found,) = about_waivers([about_two], [waiver(symbol="a_get")])
+    assert "the finding of LC403 on such a file is about a_get and a_put" in found.message
+    assert found.remedy == "Correct `symbol`, or leave it out."
+    (elsewhere,) = about_waivers([about_two], [waiver(path="lib/other.so", symbol="a_get")])
+    assert "is about" not in elsewhere.message
+    assert about_waivers([about_two], [waiver(symbol="a_*")]) == []
 
 
 def test_passes_a_waiver_that_accepts_a_finding() -> None:

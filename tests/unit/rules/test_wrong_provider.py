@@ -47,6 +47,14 @@ def test_says_how_the_file_that_imports_is_loaded() -> None:
 def test_finds_a_demanded_import_without_any_owner() -> None:
     finding = only_finding(check(load_set(runner(needed=("libother.so",)), OTHER), STREAM_ONLY))
     assert finding.primary.path == "bin/runner"
+    assert "When lib/libother.so is the owner, the policy is wrong: add libother.so to `owner` of the state" in (
+        finding.remedy
+    )
+
+
+def test_doubts_the_policy_only_where_no_owner_is_loaded() -> None:
+    world = load_set(runner(needed=("libother.so", OWNER)), OTHER, owner())
+    assert "the policy is wrong" not in only_finding(check(world, STREAM_ONLY)).remedy
 
 
 def test_passes_imports_that_are_bound_to_the_owner() -> None:
