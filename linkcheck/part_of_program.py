@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.inputs.extension_module import is_extension_module
 from linkcheck.inputs.origins import Origins
-from linkcheck.policy.patterns import matches_any
-from linkcheck.rules.ownership import missing_libraries
+from linkcheck.rules.ownership import is_loader_external, missing_libraries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,16 +32,11 @@ def find_program_of(library: Image, load_sets: Iterable[LoadSet], settings: Sett
     for load_set in load_sets:
         if (
             load_set.root.is_executable
-            and _can_start(load_set, settings.external)
+            and (load_set.interpreter is None or is_loader_external(load_set, settings))
             and any(place in origins.list_places(image) for image in _list_whole_images(load_set, settings))
         ):
             return load_set.root.path
     return ""
-
-
-def _can_start(load_set: LoadSet, external: tuple[str, ...]) -> bool:
-    fault = load_set.interpreter
-    return fault is None or any(matches_any(name, external) for name in (fault.needed, fault.needed.rpartition("/")[2]))
 
 
 def _list_whole_images(load_set: LoadSet, settings: Settings) -> list[Image]:

@@ -88,7 +88,9 @@ class Verification:
         self.edges = tuple(replace(edge, path=inputs.find(edge.path)) for edge in settings.dlopen)
         self.examiner = Examiner()
         self.results: list[RuleResult] = []
-        #: What the processes of load_sets load, and from where; None until somebody asks.
+        #: Those of load_sets that were judged whole, with the paths that the loader knows.
+        self._unnamed: list[LoadSet] = []
+        #: What they load, and from where; None until somebody asks.
         self._origins: Origins | None = None
         #: Every image that was named or found, and the load set of every root, with the paths that users know.
         self.images: list[Image] = []
@@ -163,6 +165,7 @@ class Verification:
             return
         process = replace(process, load_set=replace(process.load_set, beside=self._beside))
         self._note_places(process.load_set)
+        self._unnamed.append(process.load_set)
         process = show_process(process, self.inputs.show, self._given)
         self.load_sets.append(process.load_set)
         for edge in process.made:
@@ -184,7 +187,7 @@ class Verification:
         One that finds there what it lacks alone, if nothing else is to be told of it alone. What the command line
         demands of each path is asked of it all the same.
         """
-        library = show_image(process.load_set.root, self.inputs.show)
+        library = process.load_set.root
         if (
             not process.load_set.unresolved
             or library.is_executable
@@ -195,7 +198,7 @@ class Verification:
             return ""
         from linkcheck.part_of_program import find_program_of
 
-        return find_program_of(library, self.load_sets, self.settings)
+        return self.inputs.show(find_program_of(library, self._unnamed, self.settings))
 
     def _is_judged_with_others(self, image: Image) -> bool:
         """Whether some root loads `image`; an extension module is opened by an interpreter all the same."""
@@ -206,7 +209,7 @@ class Verification:
             return False
         if self._origins is None:
             self._origins = Origins()
-        return self._origins.holds(show_image(image, self.inputs.show), self.load_sets)
+        return self._origins.holds(image, self._unnamed)
 
     def _judge_interpreters(self, programs: Sequence[Image], libraries: Sequence[Image]) -> None:
         """Judge the process of each interpreter that would import several of the modules among `libraries`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -16,6 +17,15 @@ RUNTIME_WHEEL = "torch-tensorrt-executorch-runtime==0.1.0"
 #: One build of each wheel, whichever Python runs the tests: it is only read.
 TAG = ("--only-binary=:all:", "--python-version=3.11", "--implementation=cp", "--abi=cp311")
 PLATFORM = "--platform=manylinux_2_28_x86_64"
+
+
+def pytest_configure() -> None:
+    """Whoever runs the tests in the background (`&`, nohup) ignores SIGINT and SIGHUP, and so would their programs: a
+    process that execve starts takes over what is ignored (man 7 signal)."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

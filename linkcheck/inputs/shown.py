@@ -1,8 +1,8 @@
 """Gives everything known of a process the names that reports use. Reads no file.
 
 Paths become those that users know: `file.whl!/member` for what was unpacked, and what they wrote themselves for a file
-that the loader comes to by its absolute path. No name holds a control character, so
-that none can forge a line of a message (model.one_line). The loader has searched by the raw names before.
+that the loader comes to by another name of its directory. No name holds a control character, so that none can forge a
+line of a message (model.one_line). The loader has searched by the raw names before.
 """
 
 from __future__ import annotations
@@ -25,31 +25,33 @@ if TYPE_CHECKING:
 
 
 class GivenNames:
-    """How the user wrote the paths of files. One path in two spellings is meant, not one file by two paths: a link,
-    symbolic or hard, is another file to a policy's patterns.
+    """How the user wrote the paths of files. A link, symbolic or hard, is another file than the one it leads to; only
+    the directory that both lie in may have several names.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """Know `paths`; of two spellings the first."""
+        """Know `paths`; of several for one file the first."""
         self._by_path: dict[str, str] = {}
+        self._directories: dict[str, str] = {}
         for path in paths:
             self.add(path)
 
     def add(self, path: str) -> None:
-        """Know `path`, unless that takes a look at the file system: what `dir/..` is depends on what `dir` is."""
-        if _is_plain(path):
-            with suppress(OSError):  # the working directory is gone
-                self._by_path.setdefault(os.path.abspath(path), path)
+        """Know `path`, too."""
+        self._by_path.setdefault(self._find_real(path), path)
 
     def find(self, path: str) -> str:
-        """What the user calls the file at the absolute `path`; `path` where nothing else is known."""
-        return self._by_path.get(path, path)
+        """What the user calls the file at `path`; `path` where nothing else is known."""
+        return self._by_path.get(self._find_real(path), path) if self._by_path else path
 
-
-def _is_plain(path: str) -> bool:
-    """Whether what `path` means can be told from it: no `..` follows a directory, which may be a link."""
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    return ".." not in parts[next((at for at, part in enumerate(parts) if part != ".."), 0) :]
+    def _find_real(self, path: str) -> str:
+        directory, _, name = path.rpartition("/")
+        real = self._directories.get(directory)
+        if real is None:
+            with suppress(OSError, ValueError):  # the working directory is gone, or there is a NUL byte in it
+                real = os.path.realpath(directory or ("/" if path.startswith("/") else "."))
+            real = self._directories[directory] = directory if real is None else real
+        return f"{real.rstrip('/')}/{name}"
 
 
 def show_process(process: Process, show: Show, given: GivenNames) -> Process:

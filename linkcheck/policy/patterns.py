@@ -54,7 +54,16 @@ def means_file(image: Image, patterns: Iterable[str]) -> bool:
         from_a_slash_on = f"*/{pattern.removeprefix('./')}"
         if matches(image.path, pattern) or matches(whole, pattern) or matches(whole, from_a_slash_on):
             return True
+        real = in_real_directory(image.path)
+        if real != whole and (matches(real, pattern) or matches(real, from_a_slash_on)):
+            return True
     return False
+
+
+def in_real_directory(path: str) -> str:
+    """`path` with the name of its directory that holds no links; a link of the file itself keeps its name."""
+    directory, name = os.path.split(path)
+    return os.path.join(os.path.realpath(directory), name)
 
 
 @lru_cache(maxsize=1024)

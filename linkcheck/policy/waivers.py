@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from linkcheck.policy.patterns import matches
+from linkcheck.policy.patterns import in_real_directory, matches
 from linkcheck.policy.symbols import make_spec, matches_name
 from linkcheck.report.report import ReportedFinding
 from linkcheck.text import unique
@@ -103,8 +103,7 @@ def _make_matcher(waiver: Waiver, mangled_names: Mapping[str, tuple[str, ...]]) 
 
 
 def _spellings(path: str, directory: str, pattern: str) -> tuple[str, ...]:
-    """The ways a policy in `directory` may write `path`: as shown, from there or, where the pattern may mean it, whole;
-    without a slash, the file's name.
+    """The ways a policy in `directory` may write `path`: as shown, from there or whole; without a slash, its last part.
 
     A pattern without a slash must not meet a directory: `*plugin*` would accept everything below plugin-team/.
     """
@@ -112,7 +111,8 @@ def _spellings(path: str, directory: str, pattern: str) -> tuple[str, ...]:
         return (path.rpartition("/")[2],)
     spellings = [path, path.removeprefix("./")]
     with suppress(FileNotFoundError, ValueError):  # the working directory is gone, or `path` is empty
-        spellings.append(os.path.relpath(path, directory or None))
-        if pattern.startswith(("/", "*")):
-            spellings.append(os.path.abspath(path))
+        for place in (path, in_real_directory(path)):
+            from_there = os.path.relpath(place, directory or None)
+            # `*/lib/x.so` means lib/x.so, too, and no directory above the policy.
+            spellings += [from_there, f"/{from_there}" if pattern.startswith("*") else os.path.abspath(place)]
     return tuple(spellings)

@@ -234,6 +234,15 @@ def missing_libraries(load_set: LoadSet, settings: Settings) -> tuple[Unresolved
     return tuple(u for u in load_set.unresolved if not matches_any(u.needed, settings.external))
 
 
+def is_loader_external(load_set: LoadSet, settings: Settings) -> bool:
+    """Whether the policy leaves the loader, which is missing here, to the target machine: by itself, or with libc."""
+    if load_set.interpreter is None:
+        return False
+    wanted = load_set.interpreter.needed
+    libc = (unresolved.needed for unresolved in load_set.unresolved if unresolved.needed.startswith("libc."))
+    return any(matches_any(name, settings.external) for name in (wanted, wanted.rpartition("/")[2], *libc))
+
+
 def is_opened(index: int, load_set: LoadSet) -> bool:
     """Whether module `index` is said to be opened; it may have been loaded before, because another file needs it.
 

@@ -71,6 +71,7 @@ from typing import TYPE_CHECKING
 from linkcheck.loader.search import NOT_TO_BE_OPENED
 from linkcheck.model import DLOPEN_PRIORITIES, Check, Finding, FoundBy, Location, Outcome, Severity
 from linkcheck.policy.patterns import matches_any
+from linkcheck.rules.ownership import is_loader_external
 from linkcheck.rules.rule import Rule, RuleMeta
 from linkcheck.rules.wording import (
     as_evidence,
@@ -131,9 +132,7 @@ def check(load_set: LoadSet, settings: Settings) -> Iterator[RuleResult]:
 
 def _judge_interpreter(load_set: LoadSet, interpreter: Unresolved, settings: Settings) -> RuleResult:
     path, wanted = load_set.root.path, interpreter.needed
-    # Whoever leaves the C library to the target machine leaves the loader to it, which comes with it.
-    libc = (unresolved.needed for unresolved in load_set.unresolved if unresolved.needed.startswith("libc."))
-    if any(matches_any(name, settings.external) for name in (wanted, wanted.rpartition("/")[2], *libc)):
+    if is_loader_external(load_set, settings):
         return Check(META.code, path, Outcome.NOT_APPLICABLE, f"{wanted} is left to the target machine (external)")
     if interpreter.given_up:
         return Check(META.code, path, Outcome.UNKNOWN, f"{wanted}: {interpreter.given_up}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -182,3 +183,42 @@ def test_what_is_loaded_through_a_link_is_judged_there(shop: Workshop, capfd: py
     make_program(shop, "libcore.so")
     assert [finds_all(shop, path) for path in ("bin/main", "store/libcore.so")] == [True, False]
     assert (judge(capfd, ".").status, judge(capfd, "store").codes) == (0, {"LC202"})
+
+
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_a_link_in_an_archive_leads_as_on_disk(shop: Workshop, capfd: pytest.CaptureFixture[str], kind: str) -> None:
+    (shop.base / "store").mkdir()
+    (shop.base / "private/libcore.so").unlink()
+    shop.library("store/libcore.so", soname="libcore.so", needs=("libshared.so",), runpath="$ORIGIN", source=USES)
+    (shop.base / "private/libcore.so").symlink_to("../store/libcore.so")
+    make_program(shop, "libcore.so")
+    archive = shop.base / f"all.{kind}"
+    if kind == "tar":
+        subprocess.run(["tar", "cf", archive, "bin", "private", "store"], cwd=shop.base, check=True)
+    else:
+        code = (
+            "import os, sys, zipfile\n"
+            "with zipfile.ZipFile(sys.argv[1], 'w') as z:\n"
+            "    for d in sys.argv[2:]:\n"
+            "        for n in sorted(os.listdir(d)):\n"
+            "            p = os.path.join(d, n)\n"
+            "            i = zipfile.ZipInfo(p)\n"
+            "            i.external_attr = os.lstat(p).st_mode << 16\n"
+            "            z.writestr(i, os.readlink(p) if os.path.islink(p) else open(p, 'rb').read())\n"
+        )
+        subprocess.run([sys.executable, "-c", code, archive, "bin", "private", "store"], cwd=shop.base, check=True)
+    verdict = judge(capfd, archive.name)
+    assert (verdict.status, verdict.findings) == (0, [])
+
+
+def test_whoever_leaves_libc_to_the_target_leaves_its_loader_too(
+    shop: Workshop, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Below a root without any C library: as LC202 says, so the program can start and its library is a part of it."""
+    shop.library("private/libcore.so", soname="libcore.so", needs=("libshared.so", "libc.so.6"), source=USES)
+    flags = ("-Wl,--dynamic-linker=/lib64/ld-linux-x86-64.so.2",)
+    needs = ("libcore.so", "libshared.so", "libc.so.6")
+    shop.executable("bin/main", needs=needs, runpath="$ORIGIN/../private", flags=flags)
+    paths = (shop.base / "bin/main", shop.base / "private/libcore.so")
+    verdict = verify(capfd, *SELECT, "--root", shop.base, "--external", "libc.so.6", *paths)
+    assert (verdict.status, verdict.findings) == (0, [])

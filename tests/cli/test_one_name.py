@@ -137,7 +137,7 @@ def test_a_linked_directory_hides_no_file_from_a_policy(
     (shop.base / "current").symlink_to("releases/1")
     (shop.base / "linkcheck.toml").write_text(ROLE.format(path=pattern.format(base=shop.base)))
     verdict = verify(capfd, "current/bin/main", "releases/1/bin/main", "current/lib/libown.so")
-    assert str(shop.base / "releases/1/lib/libown.so") in needs_of_role(verdict)
+    assert needs_of_role(verdict) == ["current/lib/libown.so"]
 
 
 def test_a_named_link_and_its_target_keep_their_names(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
@@ -169,3 +169,45 @@ def test_a_waiver_for_any_place_means_it_however_it_is_named(
     for name in ("lib/plugin.so", str(shop.base / "lib/plugin.so")):
         verdict = verify(capfd, "bin/main", "--dlopen", name)
         assert [f["waiver"] is not None for f in verdict.findings if f["code"] == "LC302"] == [True]
+
+
+@pytest.mark.parametrize("pattern", ["current/lib/libown.so", "{base}/current/lib/libown*", "releases/1/lib/libown.so"])
+@pytest.mark.parametrize("inputs", [("current",), ("current/bin/main", "current/lib"), ("current/bin/main",)])
+def test_a_file_below_a_linked_directory_has_both_its_paths(
+    shop: Workshop, capfd: pytest.CaptureFixture[str], pattern: str, inputs: tuple[str, ...]
+) -> None:
+    (shop.base / "releases/1").mkdir(parents=True)
+    for name in ("bin", "lib"):
+        (shop.base / name).rename(shop.base / "releases/1" / name)
+    (shop.base / "lib").mkdir()
+    (shop.base / "current").symlink_to("releases/1")
+    pattern = pattern.format(base=shop.base)
+    (shop.base / "linkcheck.toml").write_text(ROLE.format(path=pattern))
+    if inputs == ("current/bin/main",) and "current" in pattern:
+        inputs = (*inputs, "current/lib/libown.so")  # that it is meant has to be said somewhere
+    named = [path for path in inputs if path != "current/bin/main"]
+    expected = "current/lib/libown.so" if named else str(shop.base / "releases/1/lib/libown.so")
+    assert needs_of_role(verify(capfd, *inputs)) == [expected]
+    waiver = f'[[waiver]]\ncode = "LC201"\npath = "{pattern}"\nreason = "r"\nowner = "o"\nexpires = 2099-01-01\n'
+    (shop.base / "linkcheck.toml").write_text(ROLE.format(path=pattern) + waiver)
+    assert needs_of_role(verify(capfd, *inputs)) == []
+
+
+def test_two_dots_after_a_directory_are_the_same_path(shop: Workshop, capfd: pytest.CaptureFixture[str]) -> None:
+    (shop.base / "linkcheck.toml").write_text(ROLE.format(path="lib/*"))
+    assert needs_of_role(verify(capfd, "bin/main", "bin/../lib/libown.so")) == ["bin/../lib/libown.so"]
+
+
+def test_a_waiver_means_no_directory_above_the_policy(
+    tmp_path: Path, shop: Workshop, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = tmp_path / "plugins/project"
+    checkout.mkdir(parents=True)
+    for name in ("bin", "lib"):
+        (shop.base / name).rename(checkout / name)
+    monkeypatch.chdir(checkout)
+    waiver = '[[waiver]]\ncode = "LC302"\npath = "*/plugins/*"\nreason = "r"\nowner = "o"\nexpires = 2099-01-01\n'
+    (checkout / "linkcheck.toml").write_text(POLICY + waiver)
+    for name in ("lib/plugin.so", str(checkout / "lib/plugin.so")):
+        found = verify(capfd, "bin/main", "--dlopen", name).findings
+        assert [f["waiver"] is not None for f in found if f["code"] == "LC302"] == [name.startswith("/")]
