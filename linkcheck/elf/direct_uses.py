@@ -48,9 +48,9 @@ def reaches_object(file: BoundedFile, dynamic: DynamicSection, address: int, siz
     """Whether code or data of the file refers to the `size` bytes at `address`; None: cannot be told.
 
     It cannot for other machines than x86-64, for a program at a fixed address, and with more than MAX_SCANNED_CODE
-    bytes of code or MAX_RELOCATION_BYTES of relocations. Nor can it of an object of more than a word where an address is
-    made that is beside it, up to its size or _BESIDE bytes away: `table[c - 'a']` may begin at `table - 'a'`, and a loop
-    at its end. Raises MalformedElfError when a table does not fit the file.
+    bytes of code or MAX_RELOCATION_BYTES of relocations. Nor can it of an object of more than a word where an address
+    is made that is beside it, up to its size or _BESIDE bytes away: `table[c - 'a']` may begin at `table - 'a'`, and a
+    loop at its end. Raises MalformedElfError when a table does not fit the file.
     """
     header = dynamic.header
     if header.machine != _EM_X86_64 or header.layout.bits != 64 or header.type != _ET_DYN:

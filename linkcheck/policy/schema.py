@@ -172,14 +172,14 @@ def _read_waivers(top: Table, rule_codes: Sequence[str]) -> tuple[Waiver, ...]:
     waivers: list[Waiver] = []
     for table in tables:
         table.require(*WAIVER_REQUIRED_KEYS)
-        written = table.text("code")
-        if fault := check_prefix(written, rule_codes):
+        code = table.text("code")
+        if fault := check_prefix(code, rule_codes):
             raise table.error("code", fault)
-        if len(written) < _SHORTEST_WAIVER_CODE:
-            raise table.error("code", f"{show(written)} would accept findings of every rule; give at least LC and a digit")
+        if len(code) < _SHORTEST_WAIVER_CODE:
+            raise table.error("code", f"{show(code)} would accept findings of every rule; give at least LC and a digit")
         waivers.append(
             Waiver(
-                code=written.upper(),
+                code=code.upper(),
                 path=table.text("path"),
                 reason=table.text("reason"),
                 owner=table.text("owner"),

@@ -51,7 +51,7 @@ $ linkcheck verify main --select LC304
 * A plug-in that takes the symbol from its host: name the host (`linkcheck verify HOST --dlopen PLUGIN`), and see that
   it exports the symbol: a program exports nothing of its own unless it is linked with `-rdynamic`
   (`-Wl,--export-dynamic-symbol=NAME`, CMake's `ENABLE_EXPORTS`). While the host has its `.symtab`, the finding says
-  that it is defined there. Where nobody knows the host, list the symbol under `host-symbols`.
+  that it is defined there, except of a lone plug-in, which is information. Where nobody knows the host, list the symbol under `host-symbols`.
 
 ## Options
 
@@ -230,7 +230,9 @@ class _Judge:
             f"{self._tell_unexported(unexported, demands)}{late}"
         )
         confidence = Confidence.MEDIUM if late else Confidence.HIGH
-        return self._finding(index, demands, message, self._remedy(index, demands, unexported), Severity.ERROR, confidence)
+        return self._finding(
+            index, demands, message, self._remedy(index, demands, unexported), Severity.ERROR, confidence
+        )
 
     def _missing_in_library(self, index: int, demands: Sequence[Demand], *, hosted: bool) -> Finding:
         image = self.load_set.modules[index].image

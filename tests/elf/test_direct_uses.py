@@ -40,7 +40,7 @@ USES = {
     "rounds": ("double", "d = __builtin_floor(v);", True),
     "keeps its address": ("int", "static int *volatile kept = &v; sink = *kept;", True),
     "nothing, and it is large": ("struct { long a[4]; }", "", False),
-    "nothing, and it is large, but with what is beside it": ("struct { long a[4]; }", "w = 7; w2 = 7; w8 <<= 3;", False),
+    "nothing, large, but with what is beside it": ("struct { long a[4]; }", "w = 7; w2 = 7; w8 <<= 3;", False),
     "nothing, and lends what is beside it": ("struct { long a[4]; }", "sink = (long)&w2;", None),
     "keeps its end": ("struct { long a[4]; }", "static void *volatile kept = &v + 1; sink = (long)kept;", None),
     "lends its end": ("struct { long a[4]; }", "sink = (long)(&own + 1);", None),
