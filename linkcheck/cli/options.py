@@ -88,8 +88,8 @@ def _prefixes(name: str, help_text: str) -> Callable[[_Command], _Command]:
 
 
 def _split(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The prefixes as they are written, each value a list with commas, blanks around them allowed; one without any, such
-    as a variable that nothing set, is refused.
+    """The prefixes as they are written, each value a list with commas, blanks around them allowed; one without any,
+    such as a variable that nothing set, is refused.
     """
     found: list[str] = []
     for text in values:

@@ -51,7 +51,8 @@ $ linkcheck verify main --select LC304
 * A plug-in that takes the symbol from its host: name the host (`linkcheck verify HOST --dlopen PLUGIN`), and see that
   it exports the symbol: a program exports nothing of its own unless it is linked with `-rdynamic`
   (`-Wl,--export-dynamic-symbol=NAME`, CMake's `ENABLE_EXPORTS`). While the host has its `.symtab`, the finding says
-  that it is defined there, except of a lone plug-in, which is information. Where nobody knows the host, list the symbol under `host-symbols`.
+  that it is defined there, except of a lone plug-in, which is information. Where nobody knows the host, list the
+  symbol under `host-symbols`.
 
 ## Options
 
