@@ -88,12 +88,12 @@ def _prefixes(name: str, help_text: str) -> Callable[[_Command], _Command]:
 
 
 def _split(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The prefixes in capitals, each value a list with commas, blanks around them allowed; one without any, such as a
-    variable that nothing set, is refused.
+    """The prefixes as they are written, each value a list with commas, blanks around them allowed; one without any,
+    such as a variable that nothing set, is refused.
     """
     found: list[str] = []
     for text in values:
-        codes = [code.strip().upper() for code in text.split(",") if code.strip()]
+        codes = [code.strip() for code in text.split(",") if code.strip()]
         if not codes:
             raise UsageProblemError(f"{option.opts[0]}: an empty value names nothing")
         for code in codes:

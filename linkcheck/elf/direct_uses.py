@@ -29,6 +29,11 @@ _RELATIVE = 8
 _DT_RELRSZ = 35
 _DT_RELR = 36
 _WORD = 8
+#: How far from an object of more than a word an address is taken for one of its: 8 bytes for each of ASCII.
+_BESIDE = 8 * 128
+#: LEA, the one instruction that makes an address without a look at what is there, and its size with REX. Two of one
+#: address, one behind the other, are crtstuff.c's, which takes the end of .data from itself (__TMC_END__).
+_LEA, _LEA_SIZE = b"\x8d", 7
 #: Opcodes with a number behind the address: of one byte, of two or four, and of these only with ModRM.reg 0 or 1.
 _BYTE = frozenset((0x6B, 0x80, 0x83, 0xC0, 0xC1, 0xC6))
 _NUMBER = frozenset((0x69, 0x81, 0xC7))
@@ -43,32 +48,41 @@ def reaches_object(file: BoundedFile, dynamic: DynamicSection, address: int, siz
     """Whether code or data of the file refers to the `size` bytes at `address`; None: cannot be told.
 
     It cannot for other machines than x86-64, for a program at a fixed address, and with more than MAX_SCANNED_CODE
-    bytes of code or MAX_RELOCATION_BYTES of relocations. Nor can it be told that an object of more than a word is not
-    reached: code may compute the address of a part of it from one beside it. Raises MalformedElfError when a table does
-    not fit the file.
+    bytes of code or MAX_RELOCATION_BYTES of relocations. Nor can it of an object of more than a word where an address
+    is made that is beside it, up to its size or _BESIDE bytes away: `table[c - 'a']` may begin at `table - 'a'`, and a
+    loop at its end. Raises MalformedElfError when a table does not fit the file.
     """
     header = dynamic.header
     if header.machine != _EM_X86_64 or header.layout.bits != 64 or header.type != _ET_DYN:
         return None
     wanted = range(address, address + max(size, 1))
-    values = _list_relative(file, dynamic)
-    if values is None:
+    relative = _list_relative(file, dynamic)
+    if relative is None:
         return None
-    if any(value in wanted for value in values):
+    if any(value in wanted for _, value in relative):
         return True
+    margin = max(size, _BESIDE) if size > _WORD else 0
+    beside = range(max(wanted.start - margin, 0), wanted.stop + margin)
     code = [s for s in header.segments if s.type == PT_LOAD and s.flags & PF_X]
     if sum(segment.file_size for segment in code) > MAX_SCANNED_CODE:
         return None
-    answer: bool | None = False if size <= _WORD else None
+    # __dso_handle of each file holds its own address, and says nothing about others.
+    doubtful = margin and any(value in beside for place, value in relative if place != value)
+    answer: bool | None = None if doubtful else False
     for segment in code:
         span = header.locate(segment.address, "the code")
         raw = b"" if span is None else span.read(file, 0, span.size)
-        for at, end in _list_addressed(raw, wanted, segment.address):
+        made: dict[int, int] = {}
+        for at, end in _list_addressed(raw, beside, segment.address):
+            if margin and raw[at - 2 : at - 1] == _LEA and end in beside:
+                made[at] = end
             places = [end + size in wanted for size in _size_number(raw, at)]
             if all(places):
                 return True
             if any(places):
                 answer = None
+        if any(end not in (made.get(at - _LEA_SIZE), made.get(at + _LEA_SIZE)) for at, end in made.items()):
+            answer = None
     return answer
 
 
@@ -106,15 +120,16 @@ def _size_number(code: bytes, at: int) -> tuple[int, ...]:
     return (0,)
 
 
-def _list_relative(file: BoundedFile, dynamic: DynamicSection) -> list[int] | None:
-    """The addresses that relative relocations fill in, before the file is moved; None when there are too many."""
+def _list_relative(file: BoundedFile, dynamic: DynamicSection) -> list[tuple[int, int]] | None:
+    """The addresses that relative relocations fill in, behind where, before the file is moved; None when too many."""
     span = dynamic.table(file, DT_RELA, "the relocation table")
     size = 0 if span is None else min(dynamic.values.get(DT_RELASZ, 0), span.size) // (3 * _WORD) * (3 * _WORD)
     if size > MAX_RELOCATION_BYTES:
         return None
     words = dynamic.header.layout.addresses(b"" if span is None else span.read(file, 0, size))
     kinds = words[1::3]
-    found = [value for kind, value in zip(kinds, words[2::3], strict=True) if kind & 0xFFFFFFFF == _RELATIVE]
+    entries = zip(words[0::3], kinds, words[2::3], strict=True)
+    found = [(place, value) for place, kind, value in entries if kind & 0xFFFFFFFF == _RELATIVE]
     span = dynamic.table(file, _DT_RELR, "the relocation table")
     size = 0 if span is None else min(dynamic.values.get(_DT_RELRSZ, 0), span.size) // _WORD * _WORD
     if span is None or not size:
@@ -124,7 +139,7 @@ def _list_relative(file: BoundedFile, dynamic: DynamicSection) -> list[int] | No
     for place in _list_places(dynamic.header.layout.addresses(span.read(file, 0, size))):
         where = dynamic.header.locate(place, "a relocated word")
         if where is not None and where.size >= _WORD:
-            found.append(int.from_bytes(where.read(file, 0, _WORD), "little"))
+            found.append((place, int.from_bytes(where.read(file, 0, _WORD), "little")))
     return found
 
 

@@ -80,13 +80,15 @@ def list_processes(modules: Sequence[Image], show: Callable[[str], str]) -> tupl
         units.setdefault(key, []).append(module)
     apart: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
     for one, other in alternatives:
-        apart.setdefault(unit_of[id(one)], set()).add(unit_of[id(other)])
+        mine, its = unit_of[id(one)], unit_of[id(other)]
+        if mine != its:  # what a third file, in another tree, shows to be of two packages is no alternative
+            apart.setdefault(mine, set()).add(its)
     always = [key for key in units if key not in apart]
     found = []
-    for chosen in _choose(list(apart), apart):
+    for chosen in list(_choose(list(apart), apart)) or [[]]:
         together = {id(module.image) for key in (*always, *chosen) for module in units[key]}
         found.append(tuple(image for image in modules if id(image) in together))
-    return tuple(found) or (tuple(module.image for unit in units.values() for module in unit),)
+    return tuple(found)
 
 
 def _choose(

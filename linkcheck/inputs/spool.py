@@ -62,9 +62,9 @@ class Spool:
         self.path, self._lock = _make_locked(parent)
         self.trees: list[Tree] = []
         #: What Python makes of the signals of which this object makes more.
-        self._usual: dict[int, _Handler] = {
-            number: usual for number in _ENDING if (usual := self._catch(number)) is not None
-        }
+        self._usual: dict[int, _Handler] = {}
+        for number in _ENDING:
+            self._catch(number)
 
     def __enter__(self) -> Spool:
         return self
@@ -84,16 +84,16 @@ class Spool:
                     with suppress(ValueError):  # another thread than the one that made it
                         signal.signal(number, usual)
 
-    def _catch(self, number: signal.Signals) -> _Handler | None:
+    def _catch(self, number: signal.Signals) -> None:
         """Remove everything before signal `number` ends the process, unless somebody else minds that signal."""
         usual = signal.getsignal(number)
         if usual is not signal.SIG_DFL and usual is not signal.default_int_handler:
-            return None
+            return
+        self._usual[number] = usual  # before the signal can come to `_end`
         try:
             signal.signal(number, self._end)
         except ValueError:  # only the main thread may (signal.signal); then the next run removes what is left
-            return None
-        return usual
+            del self._usual[number]
 
     def _end(self, number: int, _: FrameType | None) -> None:
         self.close()

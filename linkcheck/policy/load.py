@@ -241,7 +241,6 @@ def _in_capitals(prefixes: tuple[str, ...]) -> tuple[str, ...]:
 def _apply_command_line(
     settings: Settings, rule_codes: Sequence[str], select: tuple[str, ...], ignore: tuple[str, ...]
 ) -> Settings:
-    select, ignore = _in_capitals(select), _in_capitals(ignore)
     for option, prefixes in (("--select", select), ("--ignore", ignore)):
         for prefix in prefixes:
             if not prefix or (fault := check_prefix(prefix, rule_codes)):
@@ -250,8 +249,8 @@ def _apply_command_line(
         rule_codes,
         select=settings.select,
         ignore=settings.ignore,
-        command_line_select=select,
-        command_line_ignore=ignore,
+        command_line_select=_in_capitals(select),
+        command_line_ignore=_in_capitals(ignore),
     )
     if not codes:
         raise UsageProblemError("--select and --ignore leave no rule to run")

@@ -95,7 +95,7 @@ def check_prefix(prefix: str, rule_codes: Sequence[str]) -> str | None:
     number = "".join(character for character in prefix.upper().replace("O", "0") if character.isdigit())
     meant = f"LC{number}"
     hint = f'did you mean "{meant}"? ' if meant in rule_codes else ""
-    if not number and "-" in prefix:
+    if "-" in prefix and not any(character.isdigit() for character in prefix):
         hint = "rules are selected by code, not by name (`linkcheck rules` lists both); "
     return f"unknown rule code {show(prefix)}; {hint}allowed: {', '.join(rule_codes)}, or a prefix of these"
 
@@ -172,14 +172,14 @@ def _read_waivers(top: Table, rule_codes: Sequence[str]) -> tuple[Waiver, ...]:
     waivers: list[Waiver] = []
     for table in tables:
         table.require(*WAIVER_REQUIRED_KEYS)
-        code = table.text("code").upper()
+        code = table.text("code")
         if fault := check_prefix(code, rule_codes):
             raise table.error("code", fault)
         if len(code) < _SHORTEST_WAIVER_CODE:
             raise table.error("code", f"{show(code)} would accept findings of every rule; give at least LC and a digit")
         waivers.append(
             Waiver(
-                code=code,
+                code=code.upper(),
                 path=table.text("path"),
                 reason=table.text("reason"),
                 owner=table.text("owner"),

@@ -103,7 +103,7 @@ class _Comparison:
                     self._join(same[0], index)
                 elif self._group(same[0]) != self._group(index):
                     namesakes.append((same[0], index))
-        for like in self._by(_stem):
+        for like in self._by(lambda image: stem_of(image.name)):
             for position, first in enumerate(like):
                 for second in like[position + 1 :]:
                     if self._images[first].soname != self._images[second].soname and (
@@ -158,10 +158,6 @@ class _Comparison:
             else:
                 likeness = Likeness.SAME_EXPORTS
         return Copies(images, likeness, len(frozenset.intersection(*names)), len(frozenset.union(*names)))
-
-
-def _stem(image: Image) -> str | None:
-    return stem_of(image.name)
 
 
 @lru_cache(maxsize=1024)

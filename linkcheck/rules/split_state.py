@@ -22,7 +22,8 @@ An object of the owner that the program has a copy of (R_*_COPY, what compilers 
 library) is one with that copy, under all names that it has in both, where everybody uses the copy. It is not where
 somebody uses it by a name that the program does not export, or the owner's linker has bound the owner's uses
 (`--dynamic-list`, `-Bsymbolic`, a hidden alias): its code is searched for these where no relocation refers to the
-object, and the state is `unknown` where that does not tell (other code than x86-64's, and parts of larger objects).
+object, and the state is `unknown` where that does not tell (other code than x86-64's, and a larger object beside which
+the owner makes addresses).
 
 Uses that reach several versions of one file's symbols (`name@V1`, `name@@V2`, at different addresses) are `unknown`:
 the tables do not tell whether these share one variable. So are weak C++ functions without a variable in sight, where

@@ -51,7 +51,8 @@ $ linkcheck verify main --select LC304
 * A plug-in that takes the symbol from its host: name the host (`linkcheck verify HOST --dlopen PLUGIN`), and see that
   it exports the symbol: a program exports nothing of its own unless it is linked with `-rdynamic`
   (`-Wl,--export-dynamic-symbol=NAME`, CMake's `ENABLE_EXPORTS`). While the host has its `.symtab`, the finding says
-  that it is defined there. Where nobody knows the host, list the symbol under `host-symbols`.
+  that it is defined there, except of a lone plug-in, which is information. Where nobody knows the host, list the
+  symbol under `host-symbols`.
 
 ## Options
 
@@ -223,36 +224,49 @@ class _Judge:
         image = self.load_set.modules[index].image
         what = _it(len(demands))
         late = tell_late_definition(self.load_set, index, [name for name, _, _ in demands])
+        unexported = self._find_unexported(index, demands)
         message = (
             f"{image.path} imports {self._name(demands)}, and no file in which ld.so would look for {what} defines "
             f"{what}{self._chain(index)}: it ends in an undefined symbol, at once or at the first call."
-            f"{self._tell_unexported(index, demands)}{late}"
+            f"{self._tell_unexported(unexported, demands)}{late}"
         )
         confidence = Confidence.MEDIUM if late else Confidence.HIGH
-        return self._finding(index, demands, message, Severity.ERROR, confidence)
+        return self._finding(
+            index, demands, message, self._remedy(index, demands, unexported), Severity.ERROR, confidence
+        )
 
     def _missing_in_library(self, index: int, demands: Sequence[Demand], *, hosted: bool) -> Finding:
         image = self.load_set.modules[index].image
         what = _it(len(demands))
+        plug_in = index == 0 and image.soname is None and not self.load_set.named and not hosted
+        # A directory may hold hundreds of plug-ins beside as many programs, and each .symtab is gone through anew.
+        unexported = None if plug_in else self._find_unexported(index, demands)
         message = (
             f"{image.path} imports {self._name(demands)}, and neither it nor any library that it needs defines {what}: "
             f"it works only in a program that exports {what}, or has opened a library with {what} with RTLD_GLOBAL."
-            f"{self._tell_unexported(index, demands)}"
+            f"{self._tell_unexported(unexported, demands)}"
         )
-        plug_in = index == 0 and image.soname is None and not self.load_set.named and not hosted
         severity = Severity.INFO if plug_in else Severity.WARNING
-        return self._finding(index, demands, message, severity, Confidence.MEDIUM)
+        return self._finding(
+            index, demands, message, self._remedy(index, demands, unexported), severity, Confidence.MEDIUM
+        )
 
     def _chain(self, index: int) -> str:
         return f" (loaded as {chain_text(self.load_set, index)})" if index else ""
 
     def _finding(
-        self, index: int, demands: Sequence[Demand], message: str, severity: Severity, confidence: Confidence
+        self,
+        index: int,
+        demands: Sequence[Demand],
+        message: str,
+        remedy: str,
+        severity: Severity,
+        confidence: Confidence,
     ) -> Finding:
         image = self.load_set.modules[index].image
         return META.finding(
             message,
-            self._remedy(index, demands),
+            remedy,
             Location(image.path, demands[0][0]),
             related=tuple(Location(image.path, name) for name, _, _ in demands[1:MOST_IN_EVIDENCE]),
             evidence={
@@ -264,7 +278,7 @@ class _Judge:
             confidence=confidence,
         )
 
-    def _remedy(self, index: int, demands: Sequence[Demand]) -> str:
+    def _remedy(self, index: int, demands: Sequence[Demand], unexported: Unexported | None) -> str:
         """What to link or to export, when a file among the inputs or in the process defines what is missing."""
         path = self.load_set.modules[index].image.path
         if other := judged_otherwise(self.load_set):
@@ -285,7 +299,7 @@ class _Judge:
             "the linker refuse what is left:\n    c++ -shared <objects> -L<directory> -l<library> -Wl,-z,defs"
         )
         symbol = one_line(demands[0][0])
-        if unexported := self._find_unexported(index, demands):
+        if unexported is not None:
             remedy = export_remedy(unexported.image, one_line(unexported.names[0]))
             return remedy if len(unexported.names) == len(demands) else f"{remedy}\nFor the others: {link}"
         if not self.load_set.root.is_executable:
@@ -308,8 +322,7 @@ class _Judge:
 
         return find_unexported(self.load_set, index, unique(name for name, version, _ in demands if version is None))
 
-    def _tell_unexported(self, index: int, demands: Sequence[Demand]) -> str:
-        found = self._find_unexported(index, demands)
+    def _tell_unexported(self, found: Unexported | None, demands: Sequence[Demand]) -> str:
         if found is None:
             return ""
         names = self._name([demand for demand in demands if demand[0] in found.names])

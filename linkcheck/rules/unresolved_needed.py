@@ -39,9 +39,10 @@ $ linkcheck verify runner
 * The library belongs to the target machine (a driver, a toolkit): list it under `external`, or pass `--library-path`.
 * Only the unversioned development name is there: the file that the recorded SONAME names has to be there too.
 * It was never shipped: ship it and add a relative search path.
-* The name that is recorded has a slash in it, because the library had no SONAME when the file was linked to its path:
-  ld.so opens such a name as it stands (a relative one from the directory in which the process runs), and no search path
-  helps. Give the library a SONAME (`-Wl,-soname,NAME`), or link with `-LDIR -lNAME`, and link the file again.
+* The name that is recorded has a slash in it, because the library had no SONAME when the file was linked to its path,
+  or one with a slash: ld.so opens such a name as it stands (a relative one from the directory in which the process
+  runs; `$ORIGIN` and the like are replaced), and no search path helps. Give the library a SONAME
+  (`-Wl,-soname,NAME`), or link with `-LDIR -lNAME`, and link the file again.
 * ld.so.cache cannot be used (cut off, of another format, not readable), and only it leads to the library. The finding
   says so: let `ldconfig` write it again.
 

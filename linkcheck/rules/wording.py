@@ -247,11 +247,14 @@ def path_remedy(path: str, needed: str) -> str:
 
     ld(1) records the name of its own link line for a library without a SONAME.
     """
+    from linkcheck.loader.tokens import has_token  # only a finding needs it
+
     name = needed.rpartition("/")[2] or "<name>"
     place = "" if needed.startswith(("/", "$")) else " from the directory that the process runs in"
+    how = "" if has_token(needed) else f" as it stands{place}"
     why = (
-        f"{needed} has a slash in it: ld.so opens it as it stands{place}, and no search path helps. It was recorded "
-        "because the library has no SONAME and was linked by that path. Give the library a SONAME:"
+        f"{needed} has a slash in it: ld.so opens it{how}, and no search path helps. It was recorded because the "
+        "library had no SONAME, or one with a slash. Give the library a SONAME without a slash:"
     )
     lines = (
         why,

@@ -39,13 +39,19 @@ USES = {
     "calculates": ("double", "d = v * d;", True),
     "rounds": ("double", "d = __builtin_floor(v);", True),
     "keeps its address": ("int", "static int *volatile kept = &v; sink = *kept;", True),
-    "nothing, and it is large": ("struct { long a[4]; }", "", None),
+    "nothing, and it is large": ("struct { long a[4]; }", "", False),
+    "nothing, large, but with what is beside it": ("struct { long a[4]; }", "w = 7; w2 = 7; w8 <<= 3;", False),
+    "nothing, and lends what is beside it": ("struct { long a[4]; }", "sink = (long)&w2;", None),
+    "keeps its end": ("struct { long a[4]; }", "static void *volatile kept = &v + 1; sink = (long)kept;", None),
+    "lends its end": ("struct { long a[4]; }", "sink = (long)(&own + 1);", None),
+    "lends what would be before it": ("struct { long a[4]; }", "sink = (long)((char *)&own - 97 * 8);", None),
     "its last part": ("struct { long a[4]; }", "sink = v.a[3];", True),
 }
 SOURCE = """
 HIDDEN long w8 = 1;
 HIDDEN int w = 2, before = 3;
 TYPE v = {1};
+extern HIDDEN __typeof__(v) own __attribute__((alias("v")));
 HIDDEN short w2 = 2;
 HIDDEN int after = 4;
 static volatile long sink;

@@ -158,6 +158,7 @@ PACKAGES = "x/site-packages"
         (["build/one.so", "stage/one.so", "build/two.so", "stage/two.so"], ["02", "13"]),
         (["build/p/one.so", "stage/p/one.so", "build/p/q/two.so", "stage/p/q/two.so"], ["02", "13"]),
         (["p-1.whl!/p/one.so", "p-2.whl!/p/one.so", "p-2.whl!/p/new.so"], ["12"]),
+        (["b1/src/a/_ext.so", "b1/src/b/_ext.so", "b2/src/a/_ext.so", "b2/src/b/_ext.so"], ["01", "23"]),
         # Whatever versions of two packages are installed, they meet.
         (["p-1.whl!/p/a.so", "p-2.whl!/p/a.so", "q-1.whl!/q/b.so", "q-2.whl!/q/b.so"], ["02", "13", "03", "12"]),
         # In one directory the name that says most is found first.

@@ -285,6 +285,12 @@ INSIDE = {
         "9 0",
         "error",
     ),
+    "does not use it, and it is large": (
+        "struct { int first, others[7]; } s_value = {1}; int other = 5; int s_get(void) { return other; }",
+        (),
+        "9 5",
+        "pass",
+    ),
     "may use a part of it": (
         "struct { int first, others[7]; } s_value = {1}; int other = 5; int s_get(void) { return other; }",
         ("-Wl,--dynamic-list=list",),

@@ -37,6 +37,17 @@ def test_search_paths_do_not_help_and_are_not_advised(yard: Yard) -> None:
     assert "-L<directory> -lg" in finding["remedy"]
 
 
+def test_a_soname_with_a_token_is_told_as_the_cause(yard: Yard) -> None:
+    library = yard.library("build/libg.so", LIBRARY, soname="$ORIGIN/build/libg.so")
+    program = yard.program("program", PROGRAM, library, SEARCH)
+    assert yard.run(program).status == 0
+    _move(yard)
+    assert yard.run(program, LD_LIBRARY_PATH=str(yard.base / "moved")).status == 127
+    (finding,) = yard.verify(program, "--select", "LC202", "--profile", "default").errors
+    assert "no SONAME, or one with a slash" in finding["remedy"]
+    assert "as it stands" not in finding["remedy"]
+
+
 @pytest.mark.parametrize(("soname", "by_name"), [(None, False), ("", True)])
 def test_the_advice_works(yard: Yard, soname: str | None, by_name: bool) -> None:
     library = yard.library("build/libg.so", LIBRARY, soname=soname)

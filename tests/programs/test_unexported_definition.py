@@ -28,6 +28,15 @@ int main(void) {
 SAID = "defines host_api (.symtab), but does not export it."
 
 
+def test_of_a_lone_plug_in_in_a_directory_no_program_is_asked(yard: Yard) -> None:
+    yard.library("libuser.so", PLUG_IN, soname="")
+    yard.program("program", PROGRAM, "-ldl")
+    (finding,) = yard.verify(yard.base, "--select", "LC304").findings
+    assert finding["severity"] == "info"
+    assert ".symtab" not in finding["message"]
+    assert "--dlopen" in finding["remedy"]
+
+
 @pytest.mark.parametrize(
     ("flags", "works", "said", "rdynamic"),
     [
