@@ -83,7 +83,7 @@ def _find_settled(load_set: LoadSet, corrected: Redirections) -> set[tuple[int, 
         unique = load_set.libc is Libc.GLIBC and any(one.binding == SymbolBinding.GNU_UNIQUE for one in symbols)
         if (
             use.kind is BindingKind.HIDDEN
-            or any(one.visibility is Visibility.PROTECTED for one in symbols)
+            or (load_set.libc is Libc.GLIBC and any(one.visibility is Visibility.PROTECTED for one in symbols))
             or use.module in corrected.fixed
             or ((image.is_executable or image.symbolic) and not unique)
         ):

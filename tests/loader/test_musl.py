@@ -356,3 +356,13 @@ def test_random_graphs() -> None:
     assert tally.disagreeing == []
     assert tally.compared > 40
     assert {"ran", "missing file", "undefined symbol", "a dlopen failed"} <= set(tally.endings)
+
+
+@needs_compiler[0]
+@needs_musl
+def test_a_protected_object_that_gold_leaves_to_the_loader() -> None:
+    """Graphs of which musl binds a protected object's use to another file: it does not ask for the visibility."""
+    tally = fuzz((210007, 210085, 210109, 210166, 210249), Libc.MUSL)
+    if not tally.compared:
+        pytest.skip("needs gold")
+    assert tally.disagreeing == []

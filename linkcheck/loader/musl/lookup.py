@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from linkcheck.loader.lookup import Finder
 from linkcheck.loader.scope import Scope, search_list
-from linkcheck.model import BindingKind, FoundBy, SymbolType
+from linkcheck.model import BindingKind, FoundBy, SymbolType, Visibility
 from linkcheck.value import replace
 
 if TYPE_CHECKING:
@@ -68,6 +68,10 @@ class MuslFinder(Finder):
 
     def _bind_definition(self, scope: Scope, symbol: Symbol) -> Binding:
         found = super()._bind_definition(scope, symbol)
+        image = self._modules[scope.module].image
+        if symbol.visibility is Visibility.PROTECTED and image.symbols.referenced((symbol.name,)):
+            # musl does not ask for the visibility of what a relocation names: gold leaves one for a protected object.
+            found = replace(found, provider=self._look_up(scope, symbol.name, None))
         # No look-up ends at a hidden version. What uses of it there are inside its file were bound by the linker.
         if found.provider is None and found.kind is BindingKind.DEFINITION:
             return replace(found, provider=scope.module)
