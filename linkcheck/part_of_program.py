@@ -8,17 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkcheck.inputs.extension_module import is_extension_module
-from linkcheck.inputs.origins import Origins
 from linkcheck.rules.ownership import is_loader_external, missing_libraries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from linkcheck.inputs.origins import Origins
     from linkcheck.model import Image, LoadSet
     from linkcheck.policy.settings import Settings
 
 
-def find_program_of(library: Image, load_sets: Iterable[LoadSet], settings: Settings) -> str:
+def find_program_of(library: Image, load_sets: Iterable[LoadSet], origins: Origins, settings: Settings) -> str:
     """The path of the first program among `load_sets` that loads `library` and finds all that it needs, or "".
 
     It has to load it from where it lies, or through a link: a file in another directory has another $ORIGIN. What the
@@ -27,7 +27,6 @@ def find_program_of(library: Image, load_sets: Iterable[LoadSet], settings: Sett
     """
     if is_extension_module(library):
         return ""
-    origins = Origins()
     place = origins.place(library)
     for load_set in load_sets:
         if (

@@ -198,18 +198,20 @@ class Verification:
             return ""
         from linkcheck.part_of_program import find_program_of
 
-        return self.inputs.show(find_program_of(library, self._unnamed, self.settings))
+        return self.inputs.show(find_program_of(library, self._unnamed, self._ask_origins(), self.settings))
 
     def _is_judged_with_others(self, image: Image) -> bool:
         """Whether some root loads `image`; an extension module is opened by an interpreter all the same."""
         from linkcheck.inputs.extension_module import is_extension_module
-        from linkcheck.inputs.origins import Origins
 
-        if is_extension_module(image):
-            return False
+        return not is_extension_module(image) and self._ask_origins().holds(image, self._unnamed)
+
+    def _ask_origins(self) -> Origins:
+        from linkcheck.inputs.origins import Origins  # of no use to a program alone
+
         if self._origins is None:
             self._origins = Origins()
-        return self._origins.holds(image, self._unnamed)
+        return self._origins
 
     def _judge_interpreters(self, programs: Sequence[Image], libraries: Sequence[Image]) -> None:
         """Judge the process of each interpreter that would import several of the modules among `libraries`."""

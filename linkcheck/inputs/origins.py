@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from linkcheck.policy.patterns import RealDirectories
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
@@ -22,18 +24,14 @@ class Origins:
 
     def __init__(self) -> None:
         """Nothing is known yet."""
-        self._directories: dict[str, str] = {}
+        self._directories = RealDirectories()
         self._targets: dict[str, str] = {}
         self._loaded: set[Place] = set()
         self._seen = 0
 
     def place(self, image: Image) -> Place:
         """Where `image` lies, as its path says."""
-        directory = os.path.dirname(image.path)
-        real = self._directories.get(directory)
-        if real is None:
-            real = self._directories[directory] = os.path.realpath(directory)
-        return image.device, image.inode, real
+        return image.device, image.inode, os.path.dirname(self._directories.find(image.path))
 
     def list_places(self, image: Image) -> tuple[Place, Place]:
         """Where `image` lies, as its path says, and where the file is to which that path leads."""

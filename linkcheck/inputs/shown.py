@@ -7,11 +7,10 @@ line of a message (model.one_line). The loader has searched by the raw names bef
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from linkcheck.inputs.process import ExaminedFile, Process
+from linkcheck.policy.patterns import RealDirectories
 from linkcheck.text import one_line
 from linkcheck.value import replace
 
@@ -32,26 +31,17 @@ class GivenNames:
     def __init__(self, paths: Iterable[str]) -> None:
         """Know `paths`; of several for one file the first."""
         self._by_path: dict[str, str] = {}
-        self._directories: dict[str, str] = {}
+        self._directories = RealDirectories()
         for path in paths:
             self.add(path)
 
     def add(self, path: str) -> None:
         """Know `path`, too."""
-        self._by_path.setdefault(self._find_real(path), path)
+        self._by_path.setdefault(self._directories.find(path), path)
 
     def find(self, path: str) -> str:
         """What the user calls the file at `path`; `path` where nothing else is known."""
-        return self._by_path.get(self._find_real(path), path) if self._by_path else path
-
-    def _find_real(self, path: str) -> str:
-        directory, _, name = path.rpartition("/")
-        real = self._directories.get(directory)
-        if real is None:
-            with suppress(OSError, ValueError):  # the working directory is gone, or there is a NUL byte in it
-                real = os.path.realpath(directory or ("/" if path.startswith("/") else "."))
-            real = self._directories[directory] = directory if real is None else real
-        return f"{real.rstrip('/')}/{name}"
+        return self._by_path.get(self._directories.find(path), path) if self._by_path else path
 
 
 def show_process(process: Process, show: Show, given: GivenNames) -> Process:

@@ -7,6 +7,7 @@ compared first: most names differ there, and compiling a pattern takes longer th
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,25 @@ def in_real_directory(path: str) -> str:
     """`path` with the name of its directory that holds no links; a link of the file itself keeps its name."""
     directory, name = os.path.split(path)
     return os.path.join(os.path.realpath(directory), name)
+
+
+class RealDirectories:
+    """`in_real_directory` of many paths: each directory is looked at once."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._known: dict[str, str] = {}
+
+    def find(self, path: str) -> str:
+        """`path` in its real directory; itself when the working directory is gone, or it has a NUL byte."""
+        directory, name = os.path.split(path)
+        real = self._known.get(directory)
+        if real is None:
+            real = directory
+            with suppress(OSError, ValueError):
+                real = os.path.dirname(in_real_directory(path))
+            self._known[directory] = real
+        return os.path.join(real, name)
 
 
 @lru_cache(maxsize=1024)

@@ -70,10 +70,10 @@ Hidden copies in stripped files (LC301 and LC404 look for the missing import; be
 called the only one in sight), and what an unresolved library brings:
 while one is missing, a single copy is `unknown`, not a pass. Several are `unknown`, too, where that library may lead
 all uses to one: it may define the symbols itself, or need one of the copies, and come before what the uses are bound to
-now. They are an error where it cannot: a hidden or protected copy, one that is linked with `-Bsymbolic`, or a search in
-which it comes later. It counts as a file of its own unless its name says otherwise, and as none that brings another
-file under the name of one that is loaded. A file that exports a copy and leaves only some of its
-uses to ld.so: one relocation for one of the symbols is taken as the sign that all of its uses can be led elsewhere.
+now. They are an error where it cannot: a hidden copy, with glibc a protected one, one that is linked with `-Bsymbolic`,
+or a search in which it comes later. It counts as a file of its own unless its name says otherwise, and as none that
+brings another file under the name of one that is loaded. A file that exports a copy and leaves only some of its uses to
+ld.so: one relocation for one of the symbols is taken as the sign that all of its uses can be led elsewhere.
 That an inline function reaches an inline variable or a static member of a template, which ld.so merges, too, and inline
 functions that the compiler has put into their callers: name the variable in `symbols`, not the function (a static one
 inside of it is `get()::value`). What exported functions that an inline function calls hand out. Constructors: two files
